@@ -231,15 +231,12 @@ Expr Dag::gathered_axis(ValueId indices, const Index& at_index, int64_t extent, 
   }
   Expr worst = raw;
   if (bad->type.lanes > 1) {
-    worst = loop::reduce(loop::OpCode::kMax, loop::select(bad, raw, loop::select(bad, raw, zero)));
+    worst = loop::reduce(loop::OpCode::kMax, loop::select(bad, raw, loop::int_const(builder_.context(), INT64_MIN, DType::kI64, raw->type.lanes)));
     bad = loop::reduce(loop::OpCode::kOr, bad);
   }
   builder_.fail_if(bad, loop::kIndexOutOfRange, worst, builder_.integer(extent));
   if (wrapped->type.lanes > 1) return proxy(wrapped, 0, extent - 1);
-  Expr named = proxy(wrapped, 0, extent - 1);
-  // A value that is the same in every lane keeps its own name, so that loads with it stay contiguous.
-  proxies_.erase(named.node);
-  varies_.erase(named.node);
+  note_range(wrapped, 0, extent - 1);  // the same in every lane: loads with it stay contiguous
   return wrapped;
 }
 
