@@ -55,6 +55,8 @@ class FileSystem {
     return write_pieces(path, {&bytes, 1}, mode);
   }
 
+  // An empty file that was not there before, never seen with another mode; false where something has the name already.
+  virtual Result<bool> create_new(const std::string& path, uint32_t mode) = 0;
   virtual bool exists(const std::string& path) = 0;  // false too where it cannot be known
   virtual Result<FileStat> stat(const std::string& path) = 0;
   // Makes what is missing of the path; mode holds for the last folder, parents get 0777 less the umask. Fine
@@ -68,6 +70,8 @@ class FileSystem {
   virtual Result<std::string> canonical(const std::string& path) = 0;
   // False on a network file system, where locks and shared memory cannot be trusted.
   virtual Result<bool> is_local(const std::string& path) = 0;
+  // Whether the file system is mounted read-only: then nobody on this machine can change the file.
+  virtual Result<bool> is_read_only_mount(const std::string& path) = 0;
 };
 
 class Environment {
@@ -99,6 +103,7 @@ class SystemFileSystem final : public FileSystem {
   Result<MappedFile> map(const std::string& path) override;
   Status write_pieces(const std::string& path, std::span<const std::string_view> pieces,
                       uint32_t mode) override;
+  Result<bool> create_new(const std::string& path, uint32_t mode) override;
   bool exists(const std::string& path) override;
   Result<FileStat> stat(const std::string& path) override;
   Status make_folders(const std::string& path, uint32_t mode) override;
@@ -107,6 +112,7 @@ class SystemFileSystem final : public FileSystem {
   Result<std::vector<std::string>> list(const std::string& folder) override;
   Result<std::string> canonical(const std::string& path) override;
   Result<bool> is_local(const std::string& path) override;
+  Result<bool> is_read_only_mount(const std::string& path) override;
 };
 
 class SystemEnvironment final : public Environment {

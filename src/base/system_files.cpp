@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -125,6 +126,26 @@ Status SystemFileSystem::write_pieces(const std::string& path, std::span<const s
   return {};
 }
 
+Result<bool> SystemFileSystem::create_new(const std::string& path, uint32_t mode) {
+  // Made under another name and linked: whoever sees the file sees its final mode, and no descriptor of ours is open on
+  // it (closing one would drop the locks that another part of this process holds on the file).
+  std::string temporary = path + ".XXXXXX";
+  const int raw_fd = mkostemp(temporary.data(), O_CLOEXEC);
+  if (raw_fd < 0) return failed("create", path, errno);
+  Descriptor fd(raw_fd);
+  int error = fchmod(fd.get(), mode) != 0 ? errno : 0;
+  fd.close();
+  if (error == 0 && link(temporary.c_str(), path.c_str()) != 0) error = errno;
+  unlink(temporary.c_str());
+  if (error == EPERM || error == EOPNOTSUPP || error == ENOSYS) {  // a file system without links
+    Descriptor direct(::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode));
+    error = direct.ok() ? 0 : errno;
+  }
+  if (error == EEXIST) return false;
+  if (error != 0) return failed("create", path, error);
+  return true;
+}
+
 bool SystemFileSystem::exists(const std::string& path) {
   struct ::stat info;
   return ::stat(path.c_str(), &info) == 0;
@@ -221,6 +242,12 @@ Result<bool> SystemFileSystem::is_local(const std::string& path) {
     default:
       return true;
   }
+}
+
+Result<bool> SystemFileSystem::is_read_only_mount(const std::string& path) {
+  struct statvfs info;
+  if (retry_interrupted([&] { return statvfs(path.c_str(), &info); }) != 0) return failed("stat", path, errno);
+  return (info.f_flag & ST_RDONLY) != 0;
 }
 
 }  // namespace frit::base
