@@ -2,7 +2,8 @@
 // knowledge of ranges (x+0, x*1, 0*i for integers, splat of splat), so that families may write naive index arithmetic.
 #pragma once
 
-#include <initializer_list>
+#include <functional>
+#include <vector>
 
 #include "loop/ir.h"
 
@@ -89,6 +90,8 @@ class Builder {
 
  private:
   void push(Stmt stmt);
+  Stmt close();  // closes the innermost scope, and first those of local() inside of it
+  Stmt collect(const std::function<void()>& body);
   LoopFn& fn_;
   struct Scope;
   std::vector<std::shared_ptr<Scope>> scopes_;

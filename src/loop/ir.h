@@ -7,15 +7,27 @@
 //   makes lanes from a scalar. bool is a mask: comparisons give it, select / loads / stores take it.
 // - Integers wrap (two's complement). `div` and `rem` truncate; `floor_div` and `floor_mod` round toward minus
 //   infinity. A zero divisor, and the lowest value divided by -1, must be excluded by the program (see `fail`).
-//   Shifts by >= the width are undefined and rejected when constant.
+//   Shifts by >= the width are undefined and rejected when constant. lshr and ashr look at the bits alone: lshr fills
+//   with zeros, ashr with the top bit, whatever the sign of the type.
 // - Floats are IEEE, round to nearest even, never contracted or reassociated: only `fma` is fused. Denormals may be
 //   flushed (the executor's MXCSR decides). NaN payloads are unspecified.
 // - min(a,b) = a < b ? a : b and max(a,b) = a > b ? a : b, so ties give b; but a NaN in either operand gives NaN.
-// - Float to integer casts truncate; NaN and out-of-range values give the lowest integer (i32, i64) or wrap of that
-//   value through i64 (narrower types). Integer casts wrap. To bool: != 0. From bool: 0 or 1.
-// - load(buffer, index, lanes, mask): the index counts elements of the buffer's dtype. A scalar index with n lanes reads
-//   n consecutive elements; an index of n lanes gathers. Lanes whose mask is false read nothing and give 0. Reading
-//   outside of the buffer's size is a bug of the program (the interpreter reports it).
+//   neg and abs of a float change its sign bit only. f16 and bf16 compute in f32 (fma: f64) and round to the type.
+// - Float to integer casts truncate. i32 and i64: NaN and out-of-range values give the lowest integer. Other integers:
+//   the i64 so obtained wraps; but u64 takes [2^63, 2^64) as it is. Integer casts wrap. To bool: != 0 (NaN: true). From
+//   bool: 0 or 1. Float to float rounds once, to nearest even; integers reach f16 and bf16 by way of f32.
+// - Constants: `bits` is sign-extended (signed), zero-extended (unsigned, bool, float encodings). The makers give vector
+//   constants as a splat of the scalar.
+// - Every operand is evaluated, also those of select (guard a load by its mask). An expression is evaluated where its
+//   statement stands; only statements write memory, so the order inside of an expression does not matter, and a node
+//   that occurs several times in one statement has one value there.
+// - Operand types: shifts take both operands of one type. fma is for floats and integers. reduce has the binary ops
+//   that are associative on the reals (add, mul, min, max, and, or, xor). A loop or tile variable is a scalar integer.
+// - load(buffer, index, lanes, mask): the index (i64, or i32 sign-extended) counts elements of the buffer's dtype. A
+//   scalar index with n lanes reads n consecutive elements; an index of n lanes gathers. The mask is bool of as many
+//   lanes; lanes whose mask is false read nothing and give 0. Reading outside of the buffer's size is a bug of the
+//   program (the interpreter reports it). A register buffer is read and written whole elements at a time: scalar index,
+//   the lanes of its element, no mask.
 // - store is the mirror image; lanes that are masked off write nothing. Scatter with equal indices: the last lane wins.
 // - reduce(op, v): a fixed tree: v[i] op v[i + n/2] for i < n/2, until one lane is left. n is a power of two.
 // - shuffle(a, b, idx): lane i is lane idx[i] of a ++ b.
@@ -78,13 +90,13 @@ class Context;
 struct ExprNode {
   ExprKind kind;
   OpCode op = OpCode::kAdd;
-  Type type;
+  Type type = {};
   int64_t bits = 0;  // constant bits, ramp step
   int32_t id = -1;   // variable, size, buffer
   const ExprNode* a = nullptr;
   const ExprNode* b = nullptr;
   const ExprNode* c = nullptr;
-  std::vector<int32_t> lanes;  // shuffle
+  std::vector<int32_t> lanes = {};  // shuffle
   Context* context = nullptr;
   uint64_t serial = 0;         // creation order; deterministic
 };
@@ -121,11 +133,11 @@ struct StmtNode;
 using Stmt = std::shared_ptr<const StmtNode>;
 struct StmtNode {
   StmtKind kind;
-  std::vector<Stmt> body;       // block: statements; for / if / alloc: one block (if: then[, else])
+  std::vector<Stmt> body = {};  // block: statements; for / if / alloc: one block (if: then[, else])
   LoopKind loop = LoopKind::kSerial;
   int32_t id = -1;              // for, let: variable; store, alloc: buffer
   int32_t gpu_axis = 0;         // for gpu loops: 0 x, 1 y, 2 z
-  Expr a, b, c;                 // for: begin, end, step(constant) | if: cond | let: value | store: index, value, mask | fail: cond, a, b
+  Expr a = {}, b = {}, c = {};  // for: begin, end, step(constant) | if: cond | let: value | store: index, value, mask | fail: cond, a, b
   int64_t code = 0;             // fail: error code
 };
 
@@ -142,6 +154,8 @@ class Context {
 
   Expr intern(ExprNode node);
   Expr new_var(Type type);
+  int32_t var_count() const;     // one more than the largest variable id
+  uint64_t expr_count() const;   // one more than the largest serial
 
  private:
   struct Impl;
