@@ -75,6 +75,9 @@ struct Graph {
   std::vector<Node> nodes;       // in topological order (verified)
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
+  // What the model's user calls the outputs, parallel to them, or empty (debug data, but for the API): one value may be
+  // several outputs, or an input too, so a value's own name cannot say it. Passes keep positions, so they keep these.
+  std::vector<std::string> output_names;
   std::string name;              // debug data
 
   ValueId add_value(TensorType type, std::string name = {});
