@@ -55,7 +55,8 @@ class FileSystem {
     return write_pieces(path, {&bytes, 1}, mode);
   }
 
-  // An empty file that was not there before, never seen with another mode; false where something has the name already.
+  // An empty file that was not there before, never seen with another mode; false where something has the name
+  // already.
   virtual Result<bool> create_new(const std::string& path, uint32_t mode) = 0;
   virtual bool exists(const std::string& path) = 0;  // false too where it cannot be known
   virtual Result<FileStat> stat(const std::string& path) = 0;

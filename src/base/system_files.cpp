@@ -127,8 +127,8 @@ Status SystemFileSystem::write_pieces(const std::string& path, std::span<const s
 }
 
 Result<bool> SystemFileSystem::create_new(const std::string& path, uint32_t mode) {
-  // Made under another name and linked: whoever sees the file sees its final mode, and no descriptor of ours is open on
-  // it (closing one would drop the locks that another part of this process holds on the file).
+  // Made under another name and linked: whoever sees the file sees its final mode, and no descriptor of ours
+  // is open on it (closing one would drop the locks that another part of this process holds on the file).
   std::string temporary = path + ".XXXXXX";
   const int raw_fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (raw_fd < 0) return failed("create", path, errno);
@@ -246,7 +246,8 @@ Result<bool> SystemFileSystem::is_local(const std::string& path) {
 
 Result<bool> SystemFileSystem::is_read_only_mount(const std::string& path) {
   struct statvfs info;
-  if (retry_interrupted([&] { return statvfs(path.c_str(), &info); }) != 0) return failed("stat", path, errno);
+  if (retry_interrupted([&] { return statvfs(path.c_str(), &info); }) != 0)
+    return failed("stat", path, errno);
   return (info.f_flag & ST_RDONLY) != 0;
 }
 
