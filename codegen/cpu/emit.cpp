@@ -158,7 +158,7 @@ class Emitter {
       case ExprKind::kSize: return sizes_[static_cast<size_t>(e->id)];
       case ExprKind::kUnary: return ops_.unary(e->op, a, e->a->type);
       case ExprKind::kBinary: return ops_.binary(e->op, a, m, e->a->type);
-      case ExprKind::kFma: return ops_.fma(a, m, c);
+      case ExprKind::kFma: return ops_.fma(a, m, c, e->type);
       case ExprKind::kSelect: return b_.CreateSelect(a, m, c);
       case ExprKind::kCast: return ops_.cast(a, e->a->type, e->type);
       case ExprKind::kBitcast: return ops_.bitcast(a, e->type);
@@ -427,15 +427,17 @@ class Emitter {
       case StmtKind::kBlock:
         for (const Stmt& child : s->body) statement(child);
         return;
-      case StmtKind::kLet: define(s->a.node, value(s->b.node)); return;
+      case StmtKind::kLet: define(variable(s->id, s->a->type), value(s->a.node)); return;
       case StmtKind::kStore: store(s); return;
       case StmtKind::kFor: {
-        llvm::Value* begin = value(s->b.node);
-        llvm::Value* end = value(s->c.node);
+        llvm::Value* begin = value(s->a.node);
+        llvm::Value* end = value(s->b.node);
+        int64_t step = 1;
+        loop::as_int(s->c, &step);
         std::set<Slot> slots;
         written(s->body[0], slots);
-        counted_loop(begin, end, s->step, slots, [&](llvm::Value* iv) {
-          define(s->a.node, iv);
+        counted_loop(begin, end, step, slots, [&](llvm::Value* iv) {
+          define(variable(s->id, s->c->type), iv);
           statement(s->body[0]);
         });
         return;
@@ -445,6 +447,14 @@ class Emitter {
       case StmtKind::kBarrier: return;  // one worker runs a tile
       case StmtKind::kFail: fail_check(s); return;
     }
+  }
+
+  const ExprNode* variable(int32_t id, loop::Type type) {
+    ExprNode n{};
+    n.kind = ExprKind::kVar;
+    n.type = type;
+    n.id = id;
+    return fn_.context->intern(n).node;
   }
 
   void conditional(const Stmt& s) {
@@ -486,15 +496,15 @@ class Emitter {
 
   void fail_check(const Stmt& s) {
     llvm::Value* condition = value(s->a.node);
-    llvm::Value* fields[] = {b_.getInt64(static_cast<uint64_t>(s->code)), s->b ? value(s->b.node) : b_.getInt64(0),
-                             s->c ? value(s->c.node) : b_.getInt64(0)};
+    llvm::Value* words[device::kErrorWords] = {b_.getInt64(static_cast<uint64_t>(-1)), s->b ? value(s->b.node) : b_.getInt64(0),
+                                               s->c ? value(s->c.node) : b_.getInt64(0)};
     auto* bad = new_block("fail");
     auto* good = new_block("checked");
     b_.CreateCondBr(condition, bad, good);
     b_.SetInsertPoint(bad);
     llvm::Value* word = argument_field(offsetof(device::KernelArgs, error), b_.getPtrTy());
-    for (unsigned k = 0; k < 3; ++k) {
-      llvm::Value* v = b_.CreateSExtOrTrunc(fields[k], b_.getInt64Ty());
+    for (unsigned k = 0; k < device::kErrorWords; ++k) {
+      llvm::Value* v = b_.CreateSExtOrTrunc(words[k], b_.getInt64Ty());
       b_.CreateStore(v, b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), word, k));
     }
     b_.CreateRet(b_.getInt32(static_cast<uint32_t>(s->code)));

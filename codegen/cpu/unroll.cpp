@@ -41,9 +41,9 @@ class Scope {
         return loop::block(std::move(body));
       }
       case StmtKind::kLet: {
-        Expr value = rewrite(s->b.node);
+        Expr value = rewrite(s->a.node);
         Expr fresh = context_.new_var(value->type);
-        bound_[s->a.node] = fresh;
+        bind(variable(s->id, s->a->type), fresh);
         memo_.clear();
         return loop::let(fresh, value);
       }
@@ -68,22 +68,33 @@ class Scope {
   }
 
   Stmt loop(const Stmt& s) {
-    Expr begin = rewrite(s->b.node), end = rewrite(s->c.node);
-    int64_t lo = 0, hi = 0;
+    Expr begin = rewrite(s->a.node), end = rewrite(s->b.node);
+    int64_t lo = 0, hi = 0, step = 1;
+    loop::as_int(s->c, &step);
+    Expr var = variable(s->id, s->c->type);
     Scope inner(context_, this);
     if (s->loop == LoopKind::kUnrolled && loop::as_int(begin, &lo) && loop::as_int(end, &hi)) {
       std::vector<Stmt> body;
-      for (int64_t i = lo; i < hi; i += s->step) {
+      for (int64_t i = lo; i < hi; i += step) {
         Scope iteration(context_, this);
-        iteration.bind(s->a, loop::int_const(context_, i, s->a->type.dtype));
+        iteration.bind(var, loop::int_const(context_, i, var->type.dtype));
         flatten(iteration.statement(s->body[0]), body);
       }
       return loop::block(std::move(body));
     }
-    Expr fresh = context_.new_var(s->a->type);
-    inner.bind(s->a, fresh);
-    return loop::for_loop(fresh, begin, end, s->step, s->loop == LoopKind::kUnrolled ? LoopKind::kSerial : s->loop,
+    Expr fresh = context_.new_var(var->type);
+    inner.bind(var, fresh);
+    return loop::for_loop(fresh, begin, end, step, s->loop == LoopKind::kUnrolled ? LoopKind::kSerial : s->loop,
                           inner.statement(s->body[0]), s->gpu_axis);
+  }
+
+  // The variable as the body's expressions know it: interning finds the same node.
+  Expr variable(int32_t id, loop::Type type) {
+    ExprNode n{};
+    n.kind = ExprKind::kVar;
+    n.type = type;
+    n.id = id;
+    return context_.intern(n);
   }
 
   const Expr* lookup(const ExprNode* var) const {

@@ -2,6 +2,8 @@
 
 #include "loop/build.h"
 
+#include "loop/scratch.h"
+
 namespace frit::loop {
 
 namespace {
@@ -192,6 +194,9 @@ void Builder::if_then(Expr cond, const std::function<void()>& then, const std::f
 void Builder::fail_if(Expr cond, FailCode code, Expr a, Expr b) { push(loop::fail(cond, code, a, b)); }
 void Builder::barrier() { push(loop::barrier()); }
 
-void Builder::finish() { fn_.body = close(); }
+void Builder::finish() {
+  fn_.body = close();
+  fn_.scratch_bytes = scratch_layout(fn_).bytes;
+}
 
 }  // namespace frit::loop

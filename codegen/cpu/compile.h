@@ -1,0 +1,31 @@
+// LLVM IR -> object file, IR text or assembly: the compile settings that were measured (src/README.md section 4) and the
+// guards that keep a failure inside LLVM from reaching the process.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "device/target.h"
+#include "frit/result.h"
+#include "loop/ir.h"
+
+namespace frit::codegen {
+
+enum class EmitKind { kObject, kLlvm, kAsm };
+
+struct CompileOptions {
+  EmitKind kind = EmitKind::kObject;
+  bool provoke_fatal = false;  // for tests: makes LLVM's instruction selection fail
+};
+
+// The symbol of a kernel: frit_<family>_<16 hex digits of the text's hash>.
+std::string kernel_symbol(const std::string& family, const std::string& loop_text);
+
+// Compiles one verified LoopFn. Thread-safe; every call has its own LLVMContext and TargetMachine.
+Result<std::string> compile_kernel(const loop::LoopFn& fn, const std::string& symbol, const device::Target& target,
+                                   const CompileOptions& options);
+
+// "LLVM 19.1.7"
+std::string compiler_version();
+
+}  // namespace frit::codegen
