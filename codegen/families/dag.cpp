@@ -240,6 +240,23 @@ Expr Dag::gathered_axis(ValueId indices, const Index& at_index, int64_t extent, 
   return wrapped;
 }
 
+// The divisor with 1 in place of zero, behind a check that fails the run when a lane that counts is zero.
+Expr Dag::checked_divisor(Expr b, Expr guard) {
+  int64_t known = 0;
+  if (loop::as_int(b, &known) && known != 0) return b;
+  loop::Context& c = builder_.context();
+  b = builder_.let(b);
+  Expr zero = loop::eq(b, loop::int_const(c, 0, b->type.dtype, b->type.lanes));
+  Expr bad = zero;
+  if (Expr active = b->type.lanes > 1 ? all_of(guard, tail_) : guard; active) {
+    if (active->type.lanes > 1 && bad->type.lanes == 1) active = loop::reduce(loop::OpCode::kOr, active);
+    bad = loop::both(bad, active);
+  }
+  if (bad->type.lanes > 1) bad = loop::reduce(loop::OpCode::kOr, bad);
+  builder_.fail_if(bad, loop::kDivisionByZero, builder_.integer(0), builder_.integer(0));
+  return loop::select(zero, loop::int_const(c, 1, b->type.dtype, b->type.lanes), b);
+}
+
 Expr Dag::concat(const Node& node, const Index& index, Expr guard) {
   const auto axis = static_cast<size_t>(std::get<graph::Concat>(node.op).axis);
   int64_t begin = 0;
@@ -385,8 +402,10 @@ Expr Dag::compute(const Node& node, int32_t output, const Index& index, Expr gua
   auto operand = [&](size_t k) { return at_broadcast(node.inputs[k], out, index, guard); };
   if (const auto* op = std::get_if<graph::Unary>(&node.op)) return emit_unary(op->op, operand(0));
   if (const auto* op = std::get_if<graph::Binary>(&node.op)) {
-    Expr a = operand(0);
-    return emit_binary(op->op, a, operand(1));
+    Expr a = operand(0), b = operand(1);
+    const bool divides = op->op == graph::BinaryOp::kDiv || op->op == graph::BinaryOp::kModFloor || op->op == graph::BinaryOp::kModTrunc;
+    if (!divides || is_float(a->type.dtype)) return emit_binary(op->op, a, b);
+    return emit_binary(op->op, a, checked_divisor(b, guard));
   }
   if (std::get_if<graph::Select>(&node.op)) {
     Expr c = operand(0), a = operand(1), b = operand(2);

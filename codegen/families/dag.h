@@ -72,6 +72,7 @@ class Dag {
   loop::Expr at_broadcast(graph::ValueId operand, graph::ValueId result, const Index& index, loop::Expr guard);
   Index reshape_index(const Index& index, const std::vector<int64_t>& from, const std::vector<int64_t>& to);
   loop::Expr gathered_axis(graph::ValueId indices, const Index& at, int64_t extent, loop::Expr guard);
+  loop::Expr checked_divisor(loop::Expr b, loop::Expr guard);
   loop::Expr concat(const graph::Node& node, const Index& index, loop::Expr guard);
   loop::Expr pad(const graph::Node& node, const Index& index, loop::Expr guard);
   loop::Expr resize(const graph::Node& node, const Index& index, loop::Expr guard);

@@ -25,6 +25,19 @@ bool needs_math(UnaryOp op) {
   }
 }
 
+Expr number(Expr like, double v);
+Expr integer(Expr like, int64_t v);
+
+// Integer division where the divisor is not known: the caller has excluded zero (Dag's check), and the lowest value
+// divided by -1, which traps on x86, is a negation.
+Expr divide_integers(OpCode op, Expr a, Expr b) {
+  int64_t known = 0;
+  if (is_unsigned_int(b->type.dtype) || (loop::as_int(b, &known) && known != -1)) return loop::binary(op, a, b);
+  Expr minus = loop::eq(b, integer(b, -1));
+  Expr q = loop::binary(op, a, loop::select(minus, integer(b, 1), b));
+  return loop::select(minus, op == OpCode::kDiv ? loop::unary(OpCode::kNeg, a) : integer(a, 0), q);
+}
+
 Expr number(Expr like, double v) { return loop::float_const(*like->context, v, like->type.dtype, like->type.lanes); }
 Expr integer(Expr like, int64_t v) { return loop::int_const(*like->context, v, like->type.dtype, like->type.lanes); }
 
@@ -96,14 +109,14 @@ Expr emit_binary(BinaryOp op, Expr a, Expr b) {
     case BinaryOp::kAdd: return a + b;
     case BinaryOp::kSub: return a - b;
     case BinaryOp::kMul: return a * b;
-    case BinaryOp::kDiv: return a / b;
+    case BinaryOp::kDiv: return is_float(t) ? a / b : divide_integers(OpCode::kDiv, a, b);
     case BinaryOp::kPow:
       return is_half(t) ? loop::cast(loop::pow(loop::cast(a, DType::kF32), loop::cast(b, DType::kF32)), t) : loop::pow(a, b);
     // A constant stands first: then min and max are one instruction, since only a NaN on the left needs care.
     case BinaryOp::kMin: return loop::is_const(b) ? loop::min(b, a) : loop::min(a, b);
     case BinaryOp::kMax: return loop::is_const(b) ? loop::max(b, a) : loop::max(a, b);
-    case BinaryOp::kModFloor: return loop::floor_mod(a, b);
-    case BinaryOp::kModTrunc: return loop::binary(OpCode::kRem, a, b);
+    case BinaryOp::kModFloor: return divide_integers(OpCode::kFloorMod, a, b);
+    case BinaryOp::kModTrunc: return divide_integers(OpCode::kRem, a, b);
     case BinaryOp::kAnd:
     case BinaryOp::kBitAnd: return loop::binary(OpCode::kAnd, a, b);
     case BinaryOp::kOr:
