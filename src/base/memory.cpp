@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -100,26 +101,21 @@ GuardedBuffer& GuardedBuffer::operator=(GuardedBuffer&& other) noexcept {
 Result<GuardedBuffer> GuardedBuffer::make(size_t size_bytes, size_t alignment, GuardSide side) {
   FRIT_TRY(check_alignment(alignment));
   const size_t page = page_bytes();
-  // A front guard is followed by the data at once, so its end is what must be aligned beyond a page.
+  // Accessible are whole pages, none for zero bytes; they begin aligned when the alignment is beyond a page.
+  const size_t open = round_up(size_bytes, page);
   const size_t slack = alignment > page ? alignment : 0;
-  const size_t open = round_up(size_bytes == 0 ? 1 : size_bytes, page);
-  // For the end side a large alignment can move the data down by nearly its own amount.
-  const size_t extra = side == GuardSide::kEnd ? slack : 0;
-  const size_t total = open + extra + slack + 2 * page;
-  if (open == 0 || total < open) return out_of_memory(size_bytes);
+  const size_t total = open + slack + 2 * page;
+  if (open < size_bytes || total < open) return out_of_memory(size_bytes);
 
   GuardedBuffer out;
   FRIT_ASSIGN(out.mapping_, Mapping::make(total));
   std::byte* first = out.mapping_.data();
-  if (side == GuardSide::kFront) {
-    out.open_begin_ = align_up(first + page, alignment > page ? alignment : page);
-    out.open_end_ = out.open_begin_ + open;
-    out.data_ = out.open_begin_;
-  } else {
-    out.open_end_ = first + total - page;
+  out.open_begin_ = align_up(first + page, std::max(alignment, page));
+  out.open_end_ = out.open_begin_ + open;
+  out.data_ = out.open_begin_;
+  if (side == GuardSide::kEnd && alignment < page) {
     const auto highest = reinterpret_cast<uintptr_t>(out.open_end_ - size_bytes);
     out.data_ = out.open_end_ - size_bytes - (highest & (alignment - 1));
-    out.open_begin_ = first + page;
   }
   out.size_bytes_ = size_bytes;
   if (mprotect(first, static_cast<size_t>(out.open_begin_ - first), PROT_NONE) != 0 ||

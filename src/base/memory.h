@@ -77,9 +77,9 @@ class GuardedBuffer {
   GuardedBuffer& operator=(GuardedBuffer&& other) noexcept;
 
   // kFront: data begins on the first byte after a page without access. kEnd: data ends as near before such a
-  // page as the alignment allows, and is aligned to no more than that where its size permits. Both have a
-  // page without access on the far side too. The data is filled with 0xff bytes (NaN in every float type, -1
-  // in every signed integer).
+  // page as the alignment allows, so that it is aligned to no more than that unless its size makes it so. The
+  // other side has such a page too, less near. The data is filled with 0xff bytes (NaN in every float type,
+  // -1 in every signed integer).
   static Result<GuardedBuffer> make(size_t size_bytes, size_t alignment, GuardSide side);
 
   std::byte* data() const { return data_; }

@@ -77,6 +77,13 @@ std::string join(const Range& values, std::string_view separator = ", ") {
 // The text in double quotes; ", \, control bytes and bytes above 126 as \", \\, \n, \t, \r, \xNN.
 std::string quoted(std::string_view text);
 
+// Whether the bytes are well-formed UTF-8 (no overlong forms, no surrogates).
+bool is_utf8(std::string_view text);
+
+// The text as a JSON string, always valid: bytes of a text that is not UTF-8 become the characters U+0080 ...
+// U+00FF.
+std::string json_quoted(std::string_view text);
+
 // Reads a whole text as a number in base 10; nothing for anything else (spaces, a sign +, overflow, a rest).
 template <class T>
 requires std::is_arithmetic_v<T> std::optional<T> parse_number(std::string_view text) {
