@@ -145,6 +145,7 @@ Status ThreadPool::reserve(int threads, std::span<const int> cpus) {
   }
   if (!core_) return {};
   if (core_->pid != getpid()) return pool_detail::forked();
+  threads = std::min(threads, pool_detail::kMostWorkers + 1);
   const std::lock_guard growing(core_->growing);
   core_->demand += threads - reserved_;
   reserved_ = threads;

@@ -88,9 +88,9 @@ class ThreadPool {
   static Result<ThreadPool> open();
 
   // Announces that runs through this handle use up to `threads` at a time, the caller included; the demands
-  // of several handles add up to at most the number of CPUs. Starts what is missing; a thread that cannot be
-  // started is no error, runs then get fewer. With cpus given, new worker number k is bound to cpus[k %
-  // size], where the system lets it.
+  // of several handles add up to at most the number of CPUs, one handle's alone to at most 1024 threads.
+  // Starts what is missing; a thread that cannot be started is no error, runs then get fewer. With cpus
+  // given, new worker number k is bound to cpus[k % size], where the system lets it.
   Status reserve(int threads, std::span<const int> cpus = {});
 
   // A lease of up to `threads` workers, the caller included. Never blocks, never allocates.
