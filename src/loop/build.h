@@ -85,7 +85,7 @@ class Builder {
   Expr integer(int64_t value, DType dtype = DType::kI64) { return int_const(context(), value, dtype); }
   Expr number(double value, DType dtype = DType::kF32) { return float_const(context(), value, dtype); }
 
-  // Closes the body; the builder must not be used afterwards.
+  // Closes the body and states the scratch that its stack buffers need; the builder must not be used afterwards.
   void finish();
 
  private:

@@ -21,7 +21,8 @@
 // - Every operand is evaluated, also those of select (guard a load by its mask). An expression is evaluated where its
 //   statement stands; only statements write memory, so the order inside of an expression does not matter, and a node
 //   that occurs several times in one statement has one value there.
-// - Operand types: shifts take both operands of one type. fma is for floats and integers. reduce has the binary ops
+// - Operand types: shifts take both operands of one type. fma nodes are of floats (the maker writes a * b + c for
+//   integers). rem, floor_div, floor_mod are of integers, the roundings and sqrt of floats, not also of bool. reduce has the binary ops
 //   that are associative on the reals (add, mul, min, max, and, or, xor). A loop or tile variable is a scalar integer.
 // - load(buffer, index, lanes, mask): the index (i64, or i32 sign-extended) counts elements of the buffer's dtype. A
 //   scalar index with n lanes reads n consecutive elements; an index of n lanes gathers. The mask is bool of as many
@@ -142,7 +143,7 @@ struct StmtNode {
 };
 
 // Run-time data errors (StmtKind::kFail), reported through the kernel's error word.
-enum FailCode : int64_t { kIndexOutOfRange = 1, kDivisionByZero = 2 };
+enum FailCode : int64_t { kIndexOutOfRange = 1, kDivisionByZero = 2, kBadValue = 3 };
 
 // Owns expressions; numbers variables and buffers. Not thread-safe; cheap to make.
 class Context {

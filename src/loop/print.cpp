@@ -1,6 +1,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/text.h"
 #include "loop/scalar.h"
 #include "loop/text.h"
 
@@ -385,14 +386,8 @@ class Printer {
 };
 
 void print_phase(std::string& out, const char* head, const Phase& phase) {
-  out += head;
-  out += " args=";
-  for (size_t i = 0; i < phase.args.size(); ++i) {
-    if (i) out += ",";
-    out += std::to_string(phase.args[i]);
-  }
-  out += " threads=" + std::to_string(phase.threads) + " grain=" + std::to_string(phase.grain) + "\n";
-  out += print(phase.fn);
+  base::append(out, head, " args=", base::join(phase.args, ","), " threads=", phase.threads, " grain=", phase.grain,
+               "\n", print(phase.fn));
 }
 
 }  // namespace
@@ -407,11 +402,9 @@ std::string print(const LoopFn& fn) {
 std::string print(const Program& program) {
   std::string out = "program\n";
   for (const ProgramBuffer& b : program.buffers) {
-    out += "buffer ";
-    out += kRoleNames[static_cast<size_t>(b.role)];
-    out += " " + std::to_string(b.index) + " bytes=" + std::to_string(b.size_bytes) + "\n";
+    base::append(out, "buffer ", kRoleNames[static_cast<size_t>(b.role)], " ", b.index, " bytes=", b.size_bytes, "\n");
   }
-  for (const int32_t i : program.in_place) out += "in_place " + std::to_string(i) + "\n";
+  for (const int32_t i : program.in_place) base::append(out, "in_place ", i, "\n");
   for (const Phase& p : program.prepare) print_phase(out, "prepare", p);
   for (const Phase& p : program.phases) print_phase(out, "phase", p);
   return out + "end\n";

@@ -15,6 +15,7 @@ struct ScratchLayout {
   std::vector<int64_t> offsets;  // per buffer id; -1: not in scratch
   int64_t bytes = 0;             // of all of them, a multiple of 64
 };
+// Buffers of nested allocs lie one behind the other at multiples of 64; those whose scopes do not overlap share memory.
 ScratchLayout scratch_layout(const LoopFn& fn);
 
 }  // namespace frit::loop
