@@ -51,6 +51,8 @@ class Dag {
   // Splits a row-major linear index into one expression per axis of `shape`.
   Index delinearize(loop::Expr linear, const std::vector<int64_t>& shape);
   loop::Expr linearize(const Index& index, const std::vector<int64_t>& shape);
+  // The index of the same element after a reshape of `from` to `to`.
+  Index reshape_index(const Index& index, const std::vector<int64_t>& from, const std::vector<int64_t>& to);
   loop::Expr simplify(loop::Expr e) { return loop::simplify(e, ranges_); }
   // `e` with the lane variable replaced by its lanes: a vector.
   loop::Expr vectorize(loop::Expr e);
@@ -70,7 +72,7 @@ class Dag {
   loop::Expr load(const loop::Buffer& buffer, DType dtype, loop::Expr address, loop::Expr guard);
   loop::Expr constant(const graph::Value& value, const Index& index);
   loop::Expr at_broadcast(graph::ValueId operand, graph::ValueId result, const Index& index, loop::Expr guard);
-  Index reshape_index(const Index& index, const std::vector<int64_t>& from, const std::vector<int64_t>& to);
+
   loop::Expr gathered_axis(graph::ValueId indices, const Index& at, int64_t extent, loop::Expr guard);
   loop::Expr checked_divisor(loop::Expr b, loop::Expr guard);
   loop::Expr concat(const graph::Node& node, const Index& index, loop::Expr guard);
