@@ -24,9 +24,10 @@ namespace frit::device {
 
 inline constexpr int32_t kKernelAbiVersion = 1;
 
-// Words at KernelArgs::error, in this order: the buffer argument that holds the bad datum (-1: none), the
-// offending value, and the bound that it had to stay below (0 where there is none).
-inline constexpr int kErrorArgument = 0;
+// Words at KernelArgs::error, in this order: the code that the kernel also returns, the offending value, and
+// the bound that it had to respect (0 where there is none). They are the code, a and b of loop's `fail`
+// statement.
+inline constexpr int kErrorCode = 0;
 inline constexpr int kErrorValue = 1;
 inline constexpr int kErrorBound = 2;
 inline constexpr int kErrorWords = 3;

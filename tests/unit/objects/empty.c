@@ -1,0 +1,2 @@
+// No code at all.
+const int frit_test_empty = 1;
