@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "frit/result.h"
+#include "frit/stop.h"
 #include "graph/ir.h"
 #include "graph/tensor.h"
 
@@ -28,6 +29,8 @@ struct EvalOptions {
   // Compare each result with its value's type (element type, rank, extents where known); a difference is an error.
   // Off, the evaluator runs graphs whose types are not inferred yet.
   bool check_types = true;
+  // Polled between nodes.
+  StopToken stop;
   // A single value larger than this is an error, not an attempt.
   int64_t max_value_bytes = int64_t{1} << 36;
 };

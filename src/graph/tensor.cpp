@@ -1,5 +1,6 @@
 #include "graph/tensor.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -17,21 +18,21 @@ std::string extents_text(const Extents& shape) {
 }
 
 Result<int64_t> checked_element_count(const Extents& shape) {
+  // The limit holds for empty shapes too, counting an extent of 0 as 1, so that no product of extents overflows; it
+  // leaves room for the element size.
+  constexpr int64_t kMaxElements = int64_t{1} << 58;
   bool empty = false;
+  int64_t count = 1;
   for (int64_t extent : shape) {
     if (extent < 0) return make_error(Code::kInvalidArgument, "negative extent in shape " + extents_text(shape));
     empty |= extent == 0;
-  }
-  if (empty) return int64_t{0};
-  constexpr int64_t kMaxElements = int64_t{1} << 58;  // leaves room for the element size and for index arithmetic
-  int64_t count = 1;
-  for (int64_t extent : shape) {
-    if (extent > kMaxElements / count) {
+    const int64_t factor = std::max<int64_t>(extent, 1);
+    if (factor > kMaxElements / count) {
       return make_error(Code::kInvalidArgument, "shape " + extents_text(shape) + " has too many elements");
     }
-    count *= extent;
+    count *= factor;
   }
-  return count;
+  return empty ? 0 : count;
 }
 
 Result<HostTensor> HostTensor::allocate(DType dtype, Extents shape) {

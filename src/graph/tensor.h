@@ -21,7 +21,7 @@ namespace frit::graph {
 using Extents = std::vector<int64_t>;
 
 std::string extents_text(const Extents& shape);  // "[1,3,224,224]"
-// The product of the extents; an error when one is negative or the product does not fit 62 bits.
+// The product of the extents; an error when one is negative or the product of the others than 0 exceeds 2^58.
 Result<int64_t> checked_element_count(const Extents& shape);
 
 class HostTensor {

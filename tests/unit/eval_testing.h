@@ -1,0 +1,82 @@
+// Short ways to write a tensor, run one op and state what must come out; shared by the evaluator's tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "graph/eval.h"
+
+namespace frit::graph::testing {
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+template <class T>
+HostTensor tensor(DType dtype, Extents shape, const std::vector<T>& values) {
+  auto made = HostTensor::of(dtype, std::move(shape), values);
+  EXPECT_TRUE(made.ok()) << made.error().text();
+  return made.ok() ? *made : HostTensor();
+}
+inline HostTensor f32(Extents shape, std::vector<float> values) { return tensor(DType::kF32, std::move(shape), values); }
+inline HostTensor f64(Extents shape, std::vector<double> values) { return tensor(DType::kF64, std::move(shape), values); }
+inline HostTensor i64(Extents shape, std::vector<int64_t> values) { return tensor(DType::kI64, std::move(shape), values); }
+inline HostTensor i32(Extents shape, std::vector<int32_t> values) { return tensor(DType::kI32, std::move(shape), values); }
+inline HostTensor i8(Extents shape, std::vector<int8_t> values) { return tensor(DType::kI8, std::move(shape), values); }
+inline HostTensor u8(Extents shape, std::vector<uint8_t> values) { return tensor(DType::kU8, std::move(shape), values); }
+inline HostTensor u64(Extents shape, std::vector<uint64_t> values) { return tensor(DType::kU64, std::move(shape), values); }
+inline HostTensor boolean(Extents shape, std::vector<uint8_t> values) { return tensor(DType::kBool, std::move(shape), values); }
+// Any type from doubles, by rounding as Cast does.
+HostTensor cast(const HostTensor& x, DType to);
+inline HostTensor of_type(DType dtype, Extents shape, std::vector<double> values) {
+  return cast(f64(std::move(shape), std::move(values)), dtype);
+}
+// 0, step, 2 * step ... : distinct values where only positions matter.
+HostTensor ramp(Extents shape, float step = 1, float start = 0);
+// Reproducible values in [-1, 1).
+HostTensor noise(Extents shape, uint64_t seed, DType dtype = DType::kF32);
+
+inline const HostTensor* kAbsent = nullptr;
+inline TensorType type_of(DType dtype, std::vector<int64_t> shape) {
+  return TensorType{dtype, Shape(shape.begin(), shape.end()), {}};
+}
+
+// Runs one op; a failure fails the test and gives an empty list.
+std::vector<HostTensor> run(const Op& op, const std::vector<const HostTensor*>& inputs,
+                            const std::vector<TensorType>& types = {});
+inline std::vector<HostTensor> run(const Op& op, const std::vector<HostTensor>& inputs,
+                                   const std::vector<TensorType>& types = {}) {
+  std::vector<const HostTensor*> pointers;
+  for (const HostTensor& input : inputs) pointers.push_back(&input);
+  return run(op, pointers, types);
+}
+template <class Inputs>
+HostTensor run_one(const Op& op, const Inputs& inputs, const std::vector<TensorType>& types = {}) {
+  auto out = run(op, inputs, types);
+  return out.empty() ? HostTensor() : out[0];
+}
+inline HostTensor run_one(const Op& op, std::initializer_list<HostTensor> inputs, const std::vector<TensorType>& types = {}) {
+  return run_one(op, std::vector<HostTensor>(inputs), types);
+}
+// Runs one op that must fail; its message.
+std::string error_of(const Op& op, const std::vector<const HostTensor*>& inputs, const std::vector<TensorType>& types = {});
+inline std::string error_of(const Op& op, const std::vector<HostTensor>& inputs, const std::vector<TensorType>& types = {}) {
+  std::vector<const HostTensor*> pointers;
+  for (const HostTensor& input : inputs) pointers.push_back(&input);
+  return error_of(op, pointers, types);
+}
+
+// Exact, but every NaN equals every NaN; -0 and 0 differ.
+void expect_same(const HostTensor& actual, DType dtype, const Extents& shape, const std::vector<double>& expected);
+void expect_f32(const HostTensor& actual, const Extents& shape, const std::vector<double>& expected);
+void expect_i64(const HostTensor& actual, const Extents& shape, const std::vector<int64_t>& expected);
+// Within `tolerance`, relative to the largest expected magnitude or 1.
+void expect_near(const HostTensor& actual, const Extents& shape, const std::vector<double>& expected,
+                 double tolerance = 2e-6);
+void expect_equal(const HostTensor& actual, const HostTensor& expected);  // type and bytes
+
+}  // namespace frit::graph::testing
