@@ -496,7 +496,7 @@ class Emitter {
 
   void fail_check(const Stmt& s) {
     llvm::Value* condition = value(s->a.node);
-    llvm::Value* words[device::kErrorWords] = {b_.getInt64(static_cast<uint64_t>(-1)), s->b ? value(s->b.node) : b_.getInt64(0),
+    llvm::Value* words[device::kErrorWords] = {b_.getInt64(static_cast<uint64_t>(s->code)), s->b ? value(s->b.node) : b_.getInt64(0),
                                                s->c ? value(s->c.node) : b_.getInt64(0)};
     auto* bad = new_block("fail");
     auto* good = new_block("checked");
