@@ -3,6 +3,7 @@
 #include <random>
 
 #include "device/target.h"
+#include "support/fake_seams.h"
 
 namespace frit::device {
 namespace {
@@ -129,6 +130,39 @@ TEST(Target, FeaturesTheSystemDoesNotSaveAreLeftOut) {
   EXPECT_FALSE(features.has(X86::kFma));
 
   EXPECT_TRUE(internal::features_from_cpuid({}).empty());
+}
+
+TEST(Target, HostWithoutSysHasDefaults) {
+  fakes::MemoryFiles files;
+  fakes::FakeProcess process;
+  process.cpus.reset();
+  const Target host = host_target(files, process);
+  EXPECT_GT(host.caches.l1d_bytes, 0);
+  EXPECT_GT(host.caches.l2_bytes, 0);
+  EXPECT_EQ(host.caches.l3_bytes, 0);
+  EXPECT_EQ(host.caches.line_bytes, 64);
+  EXPECT_GE(host.cores, 1);
+  EXPECT_EQ(host.features, host_target().features);
+}
+
+TEST(Target, HostReadsTheCachesOfACpuItMayUse) {
+  fakes::MemoryFiles files;
+  fakes::FakeProcess process;
+  process.cpus = std::vector<int>{5, 6};
+  const std::string cpu = "/sys/devices/system/cpu/cpu5/";
+  const auto cache = [&](int index, const char* level, const char* type, const char* size) {
+    const std::string dir = cpu + "cache/index" + std::to_string(index) + "/";
+    files.put(dir + "level", std::string(level) + "\n");
+    files.put(dir + "type", std::string(type) + "\n");
+    files.put(dir + "size", std::string(size) + "\n");
+    files.put(dir + "coherency_line_size", "128\n");
+  };
+  cache(0, "1", "Data", "48K");
+  cache(1, "1", "Instruction", "32K");
+  cache(2, "2", "Unified", "2048K");
+  cache(3, "3", "Unified", "105M");
+  const Target host = host_target(files, process);
+  EXPECT_EQ(host.caches, (CacheSizes{48 << 10, 2 << 20, 105 << 20, 128}));
 }
 
 TEST(Target, MidrFromCpuinfo) {
