@@ -22,7 +22,8 @@ std::string base64(std::string_view bytes) {
   for (size_t at = 0; at < bytes.size(); at += 3) {
     const size_t left = bytes.size() - at;
     uint32_t word = 0;
-    for (size_t i = 0; i < 3; ++i) word = word << 8 | (i < left ? static_cast<unsigned char>(bytes[at + i]) : 0u);
+    for (size_t i = 0; i < 3; ++i)
+      word = word << 8 | (i < left ? static_cast<unsigned char>(bytes[at + i]) : 0u);
     out += kDigits[word >> 18];
     out += kDigits[(word >> 12) & 63];
     out += left > 1 ? kDigits[(word >> 6) & 63] : '=';

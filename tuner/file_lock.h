@@ -1,5 +1,6 @@
-// FileLock: the advisory lock that processes take while they make a cache file or set a bad one aside, so that none of
-// them moves away a file that another has just made. Released when it goes away, also by a killed process.
+// FileLock: the advisory lock that processes take while they make a cache file or set a bad one aside, so
+// that none of them moves away a file that another has just made. Released when it goes away, also by a
+// killed process.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@ namespace frit::tuner {
 
 class FileLock {
  public:
-  // Makes the file (mode 0600) if needed. held() is false where another process kept the lock for longer than wait_ms
-  // or where the file system has no locks.
+  // Makes the file (mode 0600) if needed. held() is false where another process kept the lock for longer than
+  // wait_ms or where the file system has no locks.
   FileLock(const std::string& path, int64_t wait_ms, base::Clock& clock);
   ~FileLock();
   FileLock(const FileLock&) = delete;

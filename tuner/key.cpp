@@ -27,7 +27,8 @@ Status check(const std::vector<Ingredient>& ingredients) {
                                                               " is not a lower-case word"));
     }
     if (!is_utf8(it.value)) {
-      return make_error(Code::kInvalidArgument, base::text_of("ingredient '", it.name, "' is not valid UTF-8"));
+      return make_error(Code::kInvalidArgument,
+                        base::text_of("ingredient '", it.name, "' is not valid UTF-8"));
     }
     for (size_t j = 0; j < i; ++j) {
       if (ingredients[j].name == it.name) {
@@ -45,12 +46,13 @@ const std::string* value_of(const std::vector<Ingredient>& ingredients, std::str
   return nullptr;
 }
 
-// What must agree for a record to be near. The architecture and the numerics policy are in it, so that no record of
-// another instruction set or of looser arithmetic is ever offered.
+// What must agree for a record to be near. The architecture and the numerics policy are in it, so that no
+// record of another instruction set or of looser arithmetic is ever offered.
 base::Hash128 kin_of(KeyKind kind, const std::vector<Ingredient>& ingredients) {
   base::Hasher hasher;
   hasher.add(static_cast<int32_t>(kind));
-  hasher.add(std::string_view(kind == KeyKind::kDecision ? shape_free(ingredients[0].value) : ingredients[0].value));
+  hasher.add(
+      std::string_view(kind == KeyKind::kDecision ? shape_free(ingredients[0].value) : ingredients[0].value));
   for (const char* name : {"numerics", "target", "arch"}) {
     const std::string* value = value_of(ingredients, name);
     hasher.add(std::string_view(value ? *value : std::string()));
@@ -107,7 +109,8 @@ void append_session(std::vector<Ingredient>& out, const SessionParts& session) {
 
 std::string ingredients_text(const std::vector<Ingredient>& ingredients) {
   std::string out;
-  for (const Ingredient& it : ingredients) base::append(out, it.name, ' ', it.value.size(), '\n', it.value, '\n');
+  for (const Ingredient& it : ingredients)
+    base::append(out, it.name, ' ', it.value.size(), '\n', it.value, '\n');
   return out;
 }
 
@@ -134,9 +137,12 @@ Result<std::vector<Ingredient>> parse_ingredients(std::string_view text) {
 
 const char* key_kind_name(KeyKind kind) {
   switch (kind) {
-    case KeyKind::kDecision: return "decision";
-    case KeyKind::kPlan: return "plan";
-    case KeyKind::kBinary: return "object";
+    case KeyKind::kDecision:
+      return "decision";
+    case KeyKind::kPlan:
+      return "plan";
+    case KeyKind::kBinary:
+      return "object";
   }
   return "unknown";
 }
@@ -178,7 +184,8 @@ std::vector<Difference> diff(const std::vector<Ingredient>& ours, const std::vec
 std::string shape_free(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  scan_sizes(text, [&](std::string_view) { out += '#'; }, [&](char c) { out += c; });
+  scan_sizes(
+      text, [&](std::string_view) { out += '#'; }, [&](char c) { out += c; });
   return out;
 }
 
@@ -207,7 +214,8 @@ Result<Key> plan_key(std::string_view graph_text, const SessionParts& session, c
   return Key::make(KeyKind::kPlan, std::move(all));
 }
 
-Result<Key> binary_key(std::string_view program_text, int abi_version, std::string flags, const TargetParts& target) {
+Result<Key> binary_key(std::string_view program_text, int abi_version, std::string flags,
+                       const TargetParts& target) {
   return Key::make(KeyKind::kBinary, {{"code", base::hash128(program_text).hex()},
                                       {"abi", base::text_of(abi_version)},
                                       {"flags", std::move(flags)},

@@ -1,8 +1,8 @@
-// Key: what a record of the tuning cache is found by. An ordered list of named ingredients and the hash of its text
-// (format: schemas/key.md), so that a miss can be explained by the ingredients that differ.
+// Key: what a record of the tuning cache is found by. An ordered list of named ingredients and the hash of
+// its text (format: schemas/key.md), so that a miss can be explained by the ingredients that differ.
 //
-// Made by exec and the tuner from group text, options and target; looked up in the store. It knows neither SQL nor what
-// an ingredient means, except for the few names that decide which records may be near (kin).
+// Made by exec and the tuner from group text, options and target; looked up in the store. It knows neither
+// SQL nor what an ingredient means, except for the few names that decide which records may be near (kin).
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@ const char* key_kind_name(KeyKind kind);
 class Key {
  public:
   Key() = default;
-  // Names that are not unique or not of the right form, values that are not UTF-8 and an empty list are errors.
+  // Names that are not unique or not of the right form, values that are not UTF-8 and an empty list are
+  // errors.
   static Result<Key> make(KeyKind kind, std::vector<Ingredient> ingredients);
   static Result<Key> parse(KeyKind kind, std::string_view text);
 
@@ -56,7 +57,7 @@ class Key {
 
 struct Difference {
   std::string name;
-  std::string ours;    // empty where the ingredient is absent
+  std::string ours;  // empty where the ingredient is absent
   std::string theirs;
   bool operator==(const Difference&) const = default;
 };
@@ -71,9 +72,9 @@ std::vector<int64_t> sizes_in(std::string_view text);
 
 // The target part of a key.
 struct TargetParts {
-  std::string target = "cpu";  // cpu, cuda
-  std::string arch;            // x86_64, aarch64, sm_90
-  std::string features;        // sorted, one space between
+  std::string target = "cpu";                     // cpu, cuda
+  std::string arch;                               // x86_64, aarch64, sm_90
+  std::string features;                           // sorted, one space between
   std::string cpu_vendor, cpu_family, cpu_model;  // empty for a named baseline and on a GPU
   std::string multiprocessors;                    // empty on a CPU
 };
@@ -90,6 +91,7 @@ struct SessionParts {
 Result<Key> decision_key(std::string group_text, const SessionParts& session, const TargetParts& target);
 // The graph's text enters by its hash: it may be megabytes long.
 Result<Key> plan_key(std::string_view graph_text, const SessionParts& session, const TargetParts& target);
-Result<Key> binary_key(std::string_view program_text, int abi_version, std::string flags, const TargetParts& target);
+Result<Key> binary_key(std::string_view program_text, int abi_version, std::string flags,
+                       const TargetParts& target);
 
 }  // namespace frit::tuner

@@ -38,8 +38,8 @@ struct Price {
   std::string_view name;
   double price;
 };
-constexpr Price kPrices[] = {{"features", 4},      {"cpu_vendor", 1.5}, {"cpu_family", 0.75},
-                             {"cpu_model", 0.25},  {"objective", 1},    {"shared_cores", 0.5}};
+constexpr Price kPrices[] = {{"features", 4},     {"cpu_vendor", 1.5}, {"cpu_family", 0.75},
+                             {"cpu_model", 0.25}, {"objective", 1},    {"shared_cores", 0.5}};
 
 double price_of(const Difference& it) {
   if (it.name == "group") return size_distance(it.ours, it.theirs);

@@ -1,4 +1,5 @@
-// How far a record's key is from the one that is asked for; orders near hits. Only meaningful between keys of one kin.
+// How far a record's key is from the one that is asked for; orders near hits. Only meaningful between keys of
+// one kin.
 #pragma once
 
 #include "tuner/key.h"

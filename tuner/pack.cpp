@@ -29,12 +29,15 @@ Json pairs_of(const std::vector<Ingredient>& ingredients) {
 }
 
 Result<std::vector<Ingredient>> pairs_from(const Json& json, const char* name) {
-  const auto malformed = [&] { return make_error(Code::kCorrupt, base::text_of("'", name, "' is no list of pairs")); };
+  const auto malformed = [&] {
+    return make_error(Code::kCorrupt, base::text_of("'", name, "' is no list of pairs"));
+  };
   const auto it = json.find(name);
   if (it == json.end() || !it->is_array()) return malformed();
   std::vector<Ingredient> out;
   for (const Json& pair : *it) {
-    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string()) return malformed();
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string())
+      return malformed();
     out.push_back({pair[0].get<std::string>(), pair[1].get<std::string>()});
   }
   return out;
@@ -55,7 +58,8 @@ Result<int64_t> integer_from(const Json& json, const char* name, int64_t least, 
                       it->get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
   const int64_t value = fits ? it->get<int64_t>() : least;
   if (!fits || value < least || value > most) {
-    return make_error(Code::kCorrupt, base::text_of("'", name, "' is not an integer from ", least, " to ", most));
+    return make_error(Code::kCorrupt,
+                      base::text_of("'", name, "' is not an integer from ", least, " to ", most));
   }
   return value;
 }
@@ -110,8 +114,9 @@ Evidence evidence_from(const Json& json) {
 Result<Provenance> provenance_from(const Json& json) {
   FRIT_ASSIGN(Provenance out, pairs_from(json, "provenance"));
   // Names that cannot be stored are refused here, with the entry.
-  FRIT_TRY(parse_ingredients(ingredients_text(out)).ok() ? Status()
-                                                         : make_error(Code::kCorrupt, "'provenance' has a bad name"));
+  FRIT_TRY(parse_ingredients(ingredients_text(out)).ok()
+               ? Status()
+               : make_error(Code::kCorrupt, "'provenance' has a bad name"));
   return out;
 }
 
@@ -133,8 +138,8 @@ Status read_entry(const Json& json, PackEntry* out) {
   FRIT_ASSIGN(out->key, Key::make(kind, std::move(ingredients)));
   FRIT_ASSIGN(const std::string hash, text_from(json, "hash"));
   if (hash != out->key.hash().hex()) {
-    return make_error(Code::kCorrupt, base::text_of("'hash' is ", base::quoted(hash), ", expected ",
-                                                    out->key.hash().hex()));
+    return make_error(Code::kCorrupt,
+                      base::text_of("'hash' is ", base::quoted(hash), ", expected ", out->key.hash().hex()));
   }
   FRIT_ASSIGN(const int64_t created, integer_from(json, "created", -kMaxTime, kMaxTime));
   switch (kind) {
@@ -169,7 +174,8 @@ Status read_entry(const Json& json, PackEntry* out) {
       auto bytes = from_base64(coded);
       if (!bytes || bytes->empty()) return make_error(Code::kCorrupt, "'bytes' is no base64");
       FRIT_ASSIGN(const std::string bytes_hash, text_from(json, "bytes_hash"));
-      if (bytes_hash != base::hash128(*bytes).hex()) return make_error(Code::kCorrupt, "'bytes' do not match their hash");
+      if (bytes_hash != base::hash128(*bytes).hex())
+        return make_error(Code::kCorrupt, "'bytes' do not match their hash");
       o.bytes = *std::move(bytes);
       o.created_s = created;
       break;
@@ -187,9 +193,12 @@ auto order_of(const PackEntry& it) {
 
 std::string label_of(const PackEntry& entry) {
   switch (entry.key.kind()) {
-    case KeyKind::kDecision: return base::text_of(entry.decision.family, " ", entry.decision.params);
-    case KeyKind::kPlan: return base::text_of("plan, version ", entry.plan.version);
-    case KeyKind::kBinary: return base::text_of("object, ", entry.object.bytes.size(), " bytes");
+    case KeyKind::kDecision:
+      return base::text_of(entry.decision.family, " ", entry.decision.params);
+    case KeyKind::kPlan:
+      return base::text_of("plan, version ", entry.plan.version);
+    case KeyKind::kBinary:
+      return base::text_of("object, ", entry.object.bytes.size(), " bytes");
   }
   return {};
 }
@@ -243,16 +252,16 @@ Result<Pack> read_pack(std::string_view text) {
   const auto version = integer_from(manifest, "frit_pack", 1, kMaxVersion);
   if (!version.ok()) return version.error();
   if (*version > kPackVersion) {
-    return make_error(Code::kUnsupported, base::text_of("it is a pack of version ", *version, ", this build reads ",
-                                                        kPackVersion));
+    return make_error(Code::kUnsupported, base::text_of("it is a pack of version ", *version,
+                                                        ", this build reads ", kPackVersion));
   }
   FRIT_ASSIGN(const std::string expected, text_from(manifest, "content"));
   Pack out;
   std::string_view body = text.substr(end + 1);
   out.content = base::hash128(body);
   if (out.content.hex() != expected) {
-    return make_error(Code::kCorrupt, base::text_of("it is damaged: its content has the hash ", out.content.hex(),
-                                                    ", its manifest says ", expected));
+    return make_error(Code::kCorrupt, base::text_of("it is damaged: its content has the hash ",
+                                                    out.content.hex(), ", its manifest says ", expected));
   }
   while (!body.empty()) {
     const size_t stop = std::min(body.find('\n'), body.size());

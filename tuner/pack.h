@@ -1,5 +1,6 @@
-// Packs: decisions, plan records and, on request, objects as one text (schemas/pack.md), the same bytes for the same
-// content. Knows the format only; which records go in and what becomes of those that come out is the store's business.
+// Packs: decisions, plan records and, on request, objects as one text (schemas/pack.md), the same bytes for
+// the same content. Knows the format only; which records go in and what becomes of those that come out is the
+// store's business.
 #pragma once
 
 #include <string>
@@ -34,8 +35,8 @@ struct Pack {
   std::vector<PackLine> lines;
 };
 
-// An error when it is no pack, is of a newer version, or its content does not match its hash; a record that cannot be
-// read costs only itself.
+// An error when it is no pack, is of a newer version, or its content does not match its hash; a record that
+// cannot be read costs only itself.
 Result<Pack> read_pack(std::string_view text);
 
 // What a person recognises an entry by.

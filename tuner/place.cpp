@@ -60,7 +60,10 @@ Place resolve_place(const std::optional<std::string>& option, base::Environment&
     base::append(objections, objections.empty() ? "" : "; ", name, ": ", why_not);
   }
   if (objections.empty()) objections = "neither HOME nor XDG_CACHE_HOME nor FRIT_CACHE is set";
-  return {Place::Kind::kMemory, {}, "none", base::text_of("tuning results are kept in memory only (", objections, ")")};
+  return {Place::Kind::kMemory,
+          {},
+          "none",
+          base::text_of("tuning results are kept in memory only (", objections, ")")};
 }
 
 }  // namespace frit::tuner

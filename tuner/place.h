@@ -1,4 +1,5 @@
-// Where the tuning cache lies: resolved once, from the caller's option and the environment, before the store is opened.
+// Where the tuning cache lies: resolved once, from the caller's option and the environment, before the store
+// is opened.
 //
 // In this order, the first that is set:
 //   1. the option                        a file, a folder, or "off"
@@ -6,8 +7,9 @@
 //   3. CACHE_DIRECTORY/cache.db          as systemd sets it; of several folders the first
 //   4. XDG_CACHE_HOME/frit/cache.db      if absolute
 //   5. HOME/.cache/frit/cache.db         if absolute
-// else memory. A name is a folder if it is one or ends in '/'. 4 and 5 are passed over where the folder would be made
-// inside another user's (root with a user's HOME) or a world-writable folder: /tmp is never used unasked.
+// else memory. A name is a folder if it is one or ends in '/'. 4 and 5 are passed over where the folder would
+// be made inside another user's (root with a user's HOME) or a world-writable folder: /tmp is never used
+// unasked.
 #pragma once
 
 #include <optional>

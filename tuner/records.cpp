@@ -82,52 +82,74 @@ Evidence parse_evidence(std::string_view text) {
 
 const char* state_name(State state) {
   switch (state) {
-    case State::kHeuristic: return "heuristic";
-    case State::kPartial: return "partial";
-    case State::kTuned: return "tuned";
+    case State::kHeuristic:
+      return "heuristic";
+    case State::kPartial:
+      return "partial";
+    case State::kTuned:
+      return "tuned";
   }
   return "unknown";
 }
 
 const char* match_name(Match match) {
   switch (match) {
-    case Match::kMiss: return "miss";
-    case Match::kNear: return "near";
-    case Match::kExact: return "exact";
+    case Match::kMiss:
+      return "miss";
+    case Match::kNear:
+      return "near";
+    case Match::kExact:
+      return "exact";
   }
   return "unknown";
 }
 
 const char* outcome_name(Outcome outcome) {
   switch (outcome) {
-    case Outcome::kMeasured: return "measured";
-    case Outcome::kCompileError: return "compile error";
-    case Outcome::kCrash: return "crash";
-    case Outcome::kTimeout: return "timeout";
-    case Outcome::kWrongAnswer: return "wrong answer";
-    case Outcome::kOutOfBounds: return "wrote out of bounds";
-    case Outcome::kMemory: return "too much memory";
-    case Outcome::kRunError: return "run-time error";
-    case Outcome::kIllegal: return "no legal program";
+    case Outcome::kMeasured:
+      return "measured";
+    case Outcome::kCompileError:
+      return "compile error";
+    case Outcome::kCrash:
+      return "crash";
+    case Outcome::kTimeout:
+      return "timeout";
+    case Outcome::kWrongAnswer:
+      return "wrong answer";
+    case Outcome::kOutOfBounds:
+      return "wrote out of bounds";
+    case Outcome::kMemory:
+      return "too much memory";
+    case Outcome::kRunError:
+      return "run-time error";
+    case Outcome::kIllegal:
+      return "no legal program";
   }
   return "unknown";
 }
 
 const char* store_mode_name(StoreMode mode) {
   switch (mode) {
-    case StoreMode::kReadWrite: return "read-write";
-    case StoreMode::kReadOnly: return "read-only";
-    case StoreMode::kMemory: return "memory";
+    case StoreMode::kReadWrite:
+      return "read-write";
+    case StoreMode::kReadOnly:
+      return "read-only";
+    case StoreMode::kMemory:
+      return "memory";
   }
   return "unknown";
 }
 
 const char* import_outcome_name(ImportOutcome outcome) {
   switch (outcome) {
-    case ImportOutcome::kAdded: return "added";
-    case ImportOutcome::kKeptExisting: return "kept existing";
-    case ImportOutcome::kReplaced: return "replaced";
-    case ImportOutcome::kRejected: return "rejected";
+    case ImportOutcome::kAdded:
+      return "added";
+    case ImportOutcome::kKeptExisting:
+      return "kept existing";
+    case ImportOutcome::kReplaced:
+      return "replaced";
+    case ImportOutcome::kRejected:
+      return "rejected";
   }
   return "unknown";
 }

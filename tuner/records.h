@@ -1,7 +1,8 @@
-// What the tuning cache holds: decisions, plan records, trials, objects, and the evidence that goes with them.
+// What the tuning cache holds: decisions, plan records, trials, objects, and the evidence that goes with
+// them.
 //
-// Filled by the tuner and exec, kept by the store (tuner/store.h), printed by `frit cache`. Params, group text and plan
-// text are opaque texts here.
+// Filled by the tuner and exec, kept by the store (tuner/store.h), printed by `frit cache`. Params, group
+// text and plan text are opaque texts here.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +16,19 @@
 
 namespace frit::tuner {
 
-// What a decision or plan rests on. Times in nanoseconds, 0 where it was not measured; not finite ones are stored as 0.
+// What a decision or plan rests on. Times in nanoseconds, 0 where it was not measured; not finite ones are
+// stored as 0.
 struct Evidence {
   double time_ns = 0;       // median of the winner
   double spread_ns = 0;     // its median absolute deviation
   double heuristic_ns = 0;  // the heuristic choice, measured in the same session
   double runner_up_ns = 0;
-  std::string runner_up;    // params of the second best
-  int64_t samples = 0;      // of the winner
-  int64_t trials = 0;       // variants measured for the decision
-  int64_t failures = 0;     // variants that failed
-  std::string strategy;     // search that found it
-  std::string machine;      // "quiet", or what disturbed the measurement
+  std::string runner_up;          // params of the second best
+  int64_t samples = 0;            // of the winner
+  int64_t trials = 0;             // variants measured for the decision
+  int64_t failures = 0;           // variants that failed
+  std::string strategy;           // search that found it
+  std::string machine;            // "quiet", or what disturbed the measurement
   std::vector<Ingredient> notes;  // anything else, in order
 
   bool operator==(const Evidence&) const = default;
@@ -36,7 +38,8 @@ struct Evidence {
 std::string evidence_text(const Evidence& evidence);
 Evidence parse_evidence(std::string_view text);
 
-// Machine and versions behind a record: cache sizes, memory, clocks, host, driver, frit, compiler. Orders near hits.
+// Machine and versions behind a record: cache sizes, memory, clocks, host, driver, frit, compiler. Orders
+// near hits.
 using Provenance = std::vector<Ingredient>;
 
 enum class State : int { kHeuristic = 0, kPartial = 1, kTuned = 2 };  // persisted
@@ -62,8 +65,8 @@ inline constexpr double kUsableDistance = 2.0;
 struct DecisionHit {
   Match match = Match::kMiss;
   Decision decision;
-  // Near: how far, and what differs (also "family_version"); the record is of another machine, shape or version, so
-  // its params must be checked against the space before use.
+  // Near: how far, and what differs (also "family_version"); the record is of another machine, shape or
+  // version, so its params must be checked against the space before use.
   double distance = 0;
   std::vector<Difference> differences;
 };
@@ -112,7 +115,7 @@ struct Trial {
 
 struct Object {
   std::string bytes;
-  std::string emitter;   // versions of who made it
+  std::string emitter;  // versions of who made it
   std::string compiler;
   std::string origin = "local";  // or "trusted:<content hash>"
   int64_t created_s = 0;

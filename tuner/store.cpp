@@ -14,19 +14,23 @@ namespace {
 constexpr int64_t kNsPerSecond = 1000000000;
 constexpr int64_t kRetryFirstNs = 1 * kNsPerSecond;
 constexpr int64_t kRetryLastNs = 60 * kNsPerSecond;
-constexpr int kRetryBusyMs = 100;   // while results are safe in memory nobody waits long for a lock
-constexpr int kReadBusyMs = 50;     // after a read has once waited in vain
+constexpr int kRetryBusyMs = 100;  // while results are safe in memory nobody waits long for a lock
+constexpr int kReadBusyMs = 50;    // after a read has once waited in vain
 constexpr int64_t kUseGrainS = 3600;
 constexpr size_t kUsesKept = 256;
 constexpr int64_t kWritesPerCapCheck = 256;
 
 const char* reason_of(sql::Fault fault) {
   switch (fault) {
-    case sql::Fault::kBusy: return "another process has locked it";
-    case sql::Fault::kFull: return "the disk is full";
+    case sql::Fault::kBusy:
+      return "another process has locked it";
+    case sql::Fault::kFull:
+      return "the disk is full";
     case sql::Fault::kReadOnly:
-    case sql::Fault::kCantOpen: return "its folder cannot be written";
-    default: return "writing failed";
+    case sql::Fault::kCantOpen:
+      return "its folder cannot be written";
+    default:
+      return "writing failed";
   }
 }
 
@@ -66,7 +70,9 @@ OpenRequest Store::Impl::request() const {
 }
 
 void Store::Impl::adopt(OpenedFile opened) {
-  status_.mode = !opened.db ? StoreMode::kMemory : opened.writable ? StoreMode::kReadWrite : StoreMode::kReadOnly;
+  status_.mode = !opened.db        ? StoreMode::kMemory
+                 : opened.writable ? StoreMode::kReadWrite
+                                   : StoreMode::kReadOnly;
   status_.journal = opened.journal;
   status_.schema_version = opened.schema_version;
   status_.missing = opened.missing;
@@ -251,7 +257,8 @@ void Store::Impl::write_uses() {
     for (const auto& [id, time] : uses) FRIT_TRY(rows::set_last_use(*top_, id, time));
     return transaction.commit();
   }();
-  if (!written.ok()) tell(LogLevel::kTrace, "times of use were not written: " + written.error().message);
+  if (!written.ok())
+    tell(LogLevel::kTrace, base::text_of("times of use were not written: ", written.error().message));
   top_->set_busy_ms(options_.busy_ms);
 }
 
@@ -260,13 +267,12 @@ void Store::Impl::keep_to_size_cap() {
   const auto used = used_bytes(*top_);
   if (!used.ok() || static_cast<uint64_t>(*used) <= options_.size_cap_bytes) return;
   write_uses();
-  const auto pruned =
-      prune_database(*top_, {.max_bytes = options_.size_cap_bytes / 10 * 9, .max_age_s = 0}, now_s(),
-                     options_.busy_ms);
+  const auto pruned = prune_database(*top_, {.max_bytes = options_.size_cap_bytes / 10 * 9, .max_age_s = 0},
+                                     now_s(), options_.busy_ms);
   if (pruned.ok()) {
     tell(LogLevel::kInfo,
-         base::text_of("cache ", options_.path, " exceeded its cap of ", options_.size_cap_bytes, " bytes: dropped ",
-                       pruned->keys, " keys and ", pruned->trials, " trials"));
+         base::text_of("cache ", options_.path, " exceeded its cap of ", options_.size_cap_bytes,
+                       " bytes: dropped ", pruned->keys, " keys and ", pruned->trials, " trials"));
   }
 }
 

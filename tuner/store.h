@@ -1,12 +1,12 @@
-// Store: the tuning cache. One SQLite file with decisions, plan records, trials and objects (schemas/cache.sql), or
-// memory where there is no file to be had.
+// Store: the tuning cache. One SQLite file with decisions, plan records, trials and objects
+// (schemas/cache.sql), or memory where there is no file to be had.
 //
-// exec looks choices and objects up in it, the tuner commits every trial to it, `frit cache` lists, checks, exports and
-// prunes it. It never fails its user: a damaged, foreign, locked, read-only or full file costs hits and one warning,
-// nothing else (schemas/cache.md). It must not know what params, groups or plans mean.
+// exec looks choices and objects up in it, the tuner commits every trial to it, `frit cache` lists, checks,
+// exports and prunes it. It never fails its user: a damaged, foreign, locked, read-only or full file costs
+// hits and one warning, nothing else (schemas/cache.md). It must not know what params, groups or plans mean.
 //
-// Thread rule: all methods may be called from several threads at once. After a fork the child's copy answers as if it
-// were empty, keeps nothing and does not close the file.
+// Thread rule: all methods may be called from several threads at once. After a fork the child's copy answers
+// as if it were empty, keeps nothing and does not close the file.
 #pragma once
 
 #include <cstdint>
@@ -33,16 +33,17 @@ struct FamilyVersion {
 };
 
 struct StoreOptions {
-  std::string path;             // of the file; empty: memory
-  bool create = true;           // make the file (and its folder) when it is missing
-  bool leave_bad_file = false;  // a damaged or foreign file stays where it is (for verify and other inspection)
-  int busy_ms = 5000;           // how long to wait for another process's lock
+  std::string path;    // of the file; empty: memory
+  bool create = true;  // make the file (and its folder) when it is missing
+  bool leave_bad_file =
+      false;           // a damaged or foreign file stays where it is (for verify and other inspection)
+  int busy_ms = 5000;  // how long to wait for another process's lock
   uint64_t size_cap_bytes = uint64_t{2} << 30;  // pruned down to 9/10 of it when exceeded; 0: no cap
-  // Families of this build and their versions: a record of another version is near, of an unknown family no hit.
-  // Empty: every record counts as current.
+  // Families of this build and their versions: a record of another version is near, of an unknown family no
+  // hit. Empty: every record counts as current.
   std::vector<FamilyVersion> families;
-  Provenance here;              // this machine, to order near hits
-  std::string vfs;              // SQLite VFS to go through; empty: the system's (tests inject faults with it)
+  Provenance here;  // this machine, to order near hits
+  std::string vfs;  // SQLite VFS to go through; empty: the system's (tests inject faults with it)
 };
 
 // What the store reaches the system through; must outlive it.
@@ -64,8 +65,8 @@ class Store {
 
   // Exact, else the nearest record of the same kin, else a miss. Counts as a use of an exact record.
   DecisionHit get_decision(const Key& key);
-  // Committed when this returns. A better state of the same key is kept (tuned > partial > heuristic); otherwise the
-  // new decision replaces what this build would have found.
+  // Committed when this returns. A better state of the same key is kept (tuned > partial > heuristic);
+  // otherwise the new decision replaces what this build would have found.
   Result<PutOutcome> put_decision(const Key& key, const Decision& decision);
   // Forgets the decisions of a key, keeping its trials.
   Status erase_decision(const Key& key);
@@ -78,8 +79,8 @@ class Store {
   Status put_trial(const Key& key, const Trial& trial);
   std::vector<Trial> trials_of(const Key& key);  // in the order they were put
 
-  // Nothing where bytes do not match their checksum, or where the file is not the user's own and writable by nobody
-  // else (status().native_code).
+  // Nothing where bytes do not match their checksum, or where the file is not the user's own and writable by
+  // nobody else (status().native_code).
   std::optional<Object> get_object(const Key& key);
   Status put_object(const Key& key, const Object& object);
 

@@ -66,7 +66,8 @@ Result<std::string> image_with_log(std::string database, std::string_view log) {
   if (!is_page_size(page_size) || !sum.matches(log, 24)) return applied();
 
   const size_t frame_size = kFrameHeaderBytes + page_size;
-  std::unordered_map<uint32_t, size_t> pending, committed;  // page number -> offset of its newest content in the log
+  std::unordered_map<uint32_t, size_t> pending,
+      committed;  // page number -> offset of its newest content in the log
   uint32_t pages = 0;
   for (size_t at = kLogHeaderBytes; log.size() - at >= frame_size; at += frame_size) {
     const std::string_view frame = log.substr(at, frame_size);

@@ -1,8 +1,9 @@
 // The inside of Store: its layers and how it reacts to faults. Included by the store's own files only.
 //
-// There is always a layer to write to (`top_`): the file, or memory while the file cannot be written. In the second
-// case what can be read of the file lies under it (`under_`). What memory gathered while the file was locked or full is
-// copied into the file as soon as that works again, and at the latest tried when the store is closed.
+// There is always a layer to write to (`top_`): the file, or memory while the file cannot be written. In the
+// second case what can be read of the file lies under it (`under_`). What memory gathered while the file was
+// locked or full is copied into the file as soon as that works again, and at the latest tried when the store
+// is closed.
 #pragma once
 
 #include <functional>
@@ -27,11 +28,12 @@ class Store::Impl {
   Impl(StoreOptions options, const StoreSeams& seams, const Schema& schema);
   ~Impl();
 
-  // False in a child process: then nothing may be touched, not even the mutex (another thread of the parent may have
-  // held it when the process was copied).
+  // False in a child process: then nothing may be touched, not even the mutex (another thread of the parent
+  // may have held it when the process was copied).
   bool is_ours() const { return seams_.process.pid() == owner_; }
 
-  // Holds the mutex; what there is to say is said after it is released, since a log sink is the application's code.
+  // Holds the mutex; what there is to say is said after it is released, since a log sink is the application's
+  // code.
   class Locked {
    public:
     explicit Locked(Impl& impl) : impl_(impl), lock_(impl.mutex_) {}
@@ -55,17 +57,20 @@ class Store::Impl {
   const StoreOptions& options() const { return options_; }
   const StoreSeams& seams() const { return seams_; }
 
-  // Calls read(database) for each layer, the file's under memory first. A layer that fails is skipped, and a damaged
-  // file is set aside after the call.
+  // Calls read(database) for each layer, the file's under memory first. A layer that fails is skipped, and a
+  // damaged file is set aside after the call.
   using Read = std::function<Status(sql::Database&)>;
   void each_layer(const Read& read);
   // The layers that are the file, without reacting to what is found there.
   void each_file(const std::function<void(sql::Database&)>& look);
-  // Calls change(database) in a transaction on the top layer; when the file fails, once more on what takes its place.
+  // Calls change(database) in a transaction on the top layer; when the file fails, once more on what takes
+  // its place.
   Status write(const Read& change);
 
   bool has_file() const { return top_is_file_ || under_ != nullptr; }
-  bool is_file(const sql::Database& db) const { return &db == under_.get() || (top_is_file_ && &db == top_.get()); }
+  bool is_file(const sql::Database& db) const {
+    return &db == under_.get() || (top_is_file_ && &db == top_.get());
+  }
   bool native_code_in(const sql::Database& db) const { return !is_file(db) || status_.native_code; }
   // False while results are kept in memory although a file was asked for.
   bool is_persistent() const { return options_.path.empty() || top_is_file_; }
@@ -80,7 +85,8 @@ class Store::Impl {
   bool is_known(const std::string& family) const;
   bool is_current(const Decision& decision) const;
 
-  int64_t exact_hits = 0, near_hits = 0, lookups_missed = 0, object_hits = 0, object_misses = 0, damaged_rows = 0;
+  int64_t exact_hits = 0, near_hits = 0, lookups_missed = 0, object_hits = 0, object_misses = 0,
+          damaged_rows = 0;
 
  private:
   struct Message {
@@ -120,7 +126,8 @@ class Store::Impl {
 std::unique_ptr<Store> open_with_schema(StoreOptions options, const StoreSeams& seams, const Schema& schema);
 
 // Copies every whole row into `to` by the rules of put_...; inside the caller's transaction on `to`.
-Status copy_rows(sql::Database& from, sql::Database& to, const std::function<bool(const Decision&)>& is_current);
+Status copy_rows(sql::Database& from, sql::Database& to,
+                 const std::function<bool(const Decision&)>& is_current);
 
 // put_decision on one database. existing: also records of other layers, which may keep the new one out.
 Result<PutOutcome> put_decision_row(sql::Database& db, const Key& key, const Decision& decision,

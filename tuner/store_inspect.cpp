@@ -129,7 +129,8 @@ void add_count(sql::Database& db, const char* sql, const char* what, std::vector
   }
 }
 
-// Every row of a kind is read through the same code that lookups use, so what lookups would skip is a problem here.
+// Every row of a kind is read through the same code that lookups use, so what lookups would skip is a problem
+// here.
 Status check_rows(sql::Database& db, VerifyReport* report) {
   struct Table {
     KeyKind kind;
@@ -154,14 +155,14 @@ Status check_rows(sql::Database& db, VerifyReport* report) {
         report->rows_checked += object ? 1 : 0;
       }
       if (bad_rows != before) {
-        report->problems.push_back(base::text_of("key ", it.key.hash().hex(), ": ", bad_rows - before, " ", table.what,
-                                                 " do not match their checksum"));
+        report->problems.push_back(base::text_of("key ", it.key.hash().hex(), ": ", bad_rows - before, " ",
+                                                 table.what, " do not match their checksum"));
       }
       return {};
     }));
     if (bad_keys > 0) {
-      report->problems.push_back(base::text_of(bad_keys, " ", key_kind_name(table.kind),
-                                               " keys do not match their hash"));
+      report->problems.push_back(
+          base::text_of(bad_keys, " ", key_kind_name(table.kind), " keys do not match their hash"));
     }
   }
   return {};
@@ -190,10 +191,12 @@ Explanation Store::why(const Key& key) {
       FRIT_ASSIGN(const auto all, rows::decisions_of(db, key, &row, &impl.damaged_rows));
       for (const auto& it : all) {
         if (impl.is_current(it.decision)) {
-          if (!exact.has_record || it.decision.state >= exact.state) exact = explain(Match::kExact, key, it.decision);
+          if (!exact.has_record || it.decision.state >= exact.state)
+            exact = explain(Match::kExact, key, it.decision);
           continue;
         }
-        Explanation older = explain(impl.is_known(it.decision.family) ? Match::kNear : Match::kMiss, key, it.decision);
+        Explanation older =
+            explain(impl.is_known(it.decision.family) ? Match::kNear : Match::kMiss, key, it.decision);
         older.distance = kOtherVersionDistance;
         std::string ours = "unknown family";
         for (const FamilyVersion& known : impl.options().families) {
@@ -212,8 +215,9 @@ Explanation Store::why(const Key& key) {
       for (const auto& it : all) {
         if (it.key == key) continue;
         const bool decision = key.kind() == KeyKind::kDecision;
-        const bool offered = it.key.kin() == key.kin() &&
-                             (!decision || (it.decision.state != State::kHeuristic && impl.is_known(it.decision.family)));
+        const bool offered =
+            it.key.kin() == key.kin() &&
+            (!decision || (it.decision.state != State::kHeuristic && impl.is_known(it.decision.family)));
         const Match match = offered ? Match::kNear : Match::kMiss;
         Explanation other = decision ? explain(match, it.key, it.decision) : explain(match, it.key, it.plan);
         other.differences = diff(key.ingredients(), it.key.ingredients());
@@ -242,8 +246,8 @@ std::vector<Listing> Store::list() {
 }
 
 Result<std::vector<Record>> Store::show(std::string_view prefix) {
-  const bool hexadecimal = std::all_of(prefix.begin(), prefix.end(),
-                                       [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  const bool hexadecimal = std::all_of(
+      prefix.begin(), prefix.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
   if (prefix.size() < 4 || prefix.size() > 32 || !hexadecimal) {
     return make_error(Code::kInvalidArgument, base::text_of("key ", base::quoted(prefix),
                                                             " is not 4 to 32 lower-case hexadecimal digits"));
@@ -334,18 +338,19 @@ VerifyReport Store::verify() {
     }
     add_count(db, "SELECT count(*) FROM decisions WHERE key_id NOT IN (SELECT id FROM keys)",
               "decisions without a key", &report.problems);
-    add_count(db, "SELECT count(*) FROM plans WHERE key_id NOT IN (SELECT id FROM keys)", "plans without a key",
-              &report.problems);
-    add_count(db, "SELECT count(*) FROM trials WHERE key_id NOT IN (SELECT id FROM keys)", "trials without a key",
-              &report.problems);
-    add_count(db, "SELECT count(*) FROM objects WHERE key_id NOT IN (SELECT id FROM keys)", "objects without a key",
-              &report.problems);
+    add_count(db, "SELECT count(*) FROM plans WHERE key_id NOT IN (SELECT id FROM keys)",
+              "plans without a key", &report.problems);
+    add_count(db, "SELECT count(*) FROM trials WHERE key_id NOT IN (SELECT id FROM keys)",
+              "trials without a key", &report.problems);
+    add_count(db, "SELECT count(*) FROM objects WHERE key_id NOT IN (SELECT id FROM keys)",
+              "objects without a key", &report.problems);
   });
   return report;
 }
 
 Result<PruneReport> Store::prune(const PruneOptions& options) {
-  if (!impl_->is_ours()) return make_error(Code::kUnsupported, "the cache cannot be used in a child process after fork");
+  if (!impl_->is_ours())
+    return make_error(Code::kUnsupported, "the cache cannot be used in a child process after fork");
   const Impl::Locked locked(*impl_);
   if (!impl_->is_persistent()) {
     // Nothing to prune is no failure, a file that cannot be written is.

@@ -17,12 +17,14 @@ namespace {
 constexpr size_t kLargestText = size_t{16} << 20;
 constexpr size_t kLargestObject = size_t{64} << 20;
 
-Error after_fork() { return make_error(Code::kUnsupported, "the cache cannot be used in a child process after fork"); }
+Error after_fork() {
+  return make_error(Code::kUnsupported, "the cache cannot be used in a child process after fork");
+}
 
 Status check_kind(const Key& key, KeyKind kind) {
   if (key.kind() == kind && !key.ingredients().empty()) return {};
-  return make_error(Code::kInternal, base::text_of("key of a ", key_kind_name(key.kind()), ", expected one of a ",
-                                                   key_kind_name(kind)));
+  return make_error(Code::kInternal, base::text_of("key of a ", key_kind_name(key.kind()),
+                                                   ", expected one of a ", key_kind_name(kind)));
 }
 
 Status check_text(const char* what, const std::string& text) {
@@ -38,7 +40,8 @@ Status check_provenance(const Provenance& provenance) {
   // The text form must be readable again.
   return parse_ingredients(ingredients_text(provenance)).ok()
              ? Status()
-             : make_error(Code::kInvalidArgument, "provenance has a name that is no lower-case word, or is not UTF-8");
+             : make_error(Code::kInvalidArgument,
+                          "provenance has a name that is no lower-case word, or is not UTF-8");
 }
 
 // SQLite stores neither NaN nor the sign of zero.
@@ -90,7 +93,8 @@ DecisionHit Store::get_decision(const Key& key) {
       } else {
         DecisionHit hit{Match::kNear, row.decision, 0, {}};
         const int ours = version_in(impl.options(), row.decision.family);
-        hit.distance = kOtherVersionDistance + provenance_distance(impl.options().here, row.decision.provenance);
+        hit.distance =
+            kOtherVersionDistance + provenance_distance(impl.options().here, row.decision.provenance);
         hit.differences = {version_difference("family_version", ours, row.decision.family_version)};
         older.offer(hit);
       }
@@ -108,7 +112,8 @@ DecisionHit Store::get_decision(const Key& key) {
     FRIT_ASSIGN(const auto all, rows::candidates(db, key, rows::Relation::kKin, &impl.damaged_rows));
     for (const auto& it : all) {
       // What nobody measured says nothing about another problem.
-      if (it.key == key || it.decision.state == State::kHeuristic || !impl.is_known(it.decision.family)) continue;
+      if (it.key == key || it.decision.state == State::kHeuristic || !impl.is_known(it.decision.family))
+        continue;
       DecisionHit hit{Match::kNear, it.decision, 0, {}};
       hit.distance = key_distance(key.ingredients(), it.key.ingredients()) +
                      provenance_distance(impl.options().here, it.decision.provenance);
@@ -116,8 +121,8 @@ DecisionHit Store::get_decision(const Key& key) {
       if (it.decision.state == State::kPartial) hit.distance += kPartialDistance;
       if (!impl.is_current(it.decision)) {
         hit.distance += kOtherVersionDistance;
-        hit.differences.push_back(version_difference("family_version", version_in(impl.options(), it.decision.family),
-                                                     it.decision.family_version));
+        hit.differences.push_back(version_difference(
+            "family_version", version_in(impl.options(), it.decision.family), it.decision.family_version));
       }
       older.offer(hit);
     }
@@ -215,7 +220,9 @@ PlanHit Store::get_plan(const Key& key, int version) {
         best = {Match::kExact, row.plan, 0, {}};
         impl.touch(db, key_row);
       } else if (best.match != Match::kExact) {
-        offer({Match::kNear, row.plan, kOtherVersionDistance,
+        offer({Match::kNear,
+               row.plan,
+               kOtherVersionDistance,
                {version_difference("plan_version", version, row.plan.version)}});
       }
     }
@@ -351,7 +358,8 @@ std::vector<Miss> Store::misses() {
   impl_->each_layer([&](sql::Database& db) -> Status {
     FRIT_ASSIGN(auto all, rows::misses(db, &impl_->damaged_rows));
     for (Miss& it : all) {
-      const auto same = std::find_if(out.begin(), out.end(), [&](const Miss& other) { return other.key == it.key; });
+      const auto same =
+          std::find_if(out.begin(), out.end(), [&](const Miss& other) { return other.key == it.key; });
       if (same == out.end()) {
         out.push_back(std::move(it));
       } else {
@@ -365,7 +373,8 @@ std::vector<Miss> Store::misses() {
   return out;
 }
 
-Status copy_rows(sql::Database& from, sql::Database& to, const std::function<bool(const Decision&)>& is_current) {
+Status copy_rows(sql::Database& from, sql::Database& to,
+                 const std::function<bool(const Decision&)>& is_current) {
   int64_t damaged = 0;
   FRIT_TRY(rows::each_key(from, KeyKind::kDecision, &damaged, [&](const rows::KeyEntry& it) -> Status {
     rows::KeyRow row;

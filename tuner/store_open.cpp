@@ -30,8 +30,10 @@ class Opener {
     std::unique_ptr<FileLock> lock;
     for (int round = 0; round < 6; ++round) {
       switch (attempt()) {
-        case Next::kDone: return std::move(out_);
-        case Next::kAgain: continue;
+        case Next::kDone:
+          return std::move(out_);
+        case Next::kAgain:
+          continue;
         case Next::kLock:
           lock = std::make_unique<FileLock>(request_.path + ".lock", request_.busy_ms, seams_.clock);
           locked_ = lock->held();
@@ -94,8 +96,8 @@ class Opener {
     return true;
   }
 
-  // A file that was made on a local disk and moved to a network: its log needs shared memory, which hosts do not
-  // share. In exclusive mode SQLite reads the log without it.
+  // A file that was made on a local disk and moved to a network: its log needs shared memory, which hosts do
+  // not share. In exclusive mode SQLite reads the log without it.
   bool leave_wal() {
     if (!open(false)) {
       memory(error_, fault_ == sql::Fault::kBusy);
@@ -114,7 +116,8 @@ class Opener {
   bool open(bool read_only, bool immutable = false) {
     auto opened = sql::Database::open(
         request_.path,
-        {.read_only = read_only, .immutable = immutable, .busy_ms = request_.busy_ms, .vfs = request_.vfs}, &fault_);
+        {.read_only = read_only, .immutable = immutable, .busy_ms = request_.busy_ms, .vfs = request_.vfs},
+        &fault_);
     if (!opened.ok()) {
       error_ = opened.error().text();
       return false;
@@ -142,16 +145,20 @@ class Opener {
     if (!classified.ok()) return unreadable(classified.error());
     out_.schema_version = classified->version;
     switch (classified->kind) {
-      case FileKind::kFresh: return fill();
-      case FileKind::kCurrent: return use();
-      case FileKind::kOlder: return bring_up_to_date(classified->version);
+      case FileKind::kFresh:
+        return fill();
+      case FileKind::kCurrent:
+        return use();
+      case FileKind::kOlder:
+        return bring_up_to_date(classified->version);
       case FileKind::kNewer:
         db_.reset();
         // A connection that cannot write does not even move the log into the file when it closes.
         if (!open(true)) return unreachable();
-        return use_read_only(base::text_of("it has schema version ", classified->version, " and this build knows ",
-                                           schema_.version));
-      case FileKind::kForeign: return bad(classified->why);
+        return use_read_only(base::text_of("it has schema version ", classified->version,
+                                           " and this build knows ", schema_.version));
+      case FileKind::kForeign:
+        return bad(classified->why);
     }
     return bad("is unknown");
   }
@@ -190,9 +197,11 @@ class Opener {
     auto journal = db_->text("PRAGMA journal_mode");
     if (!journal.ok()) return unreadable(journal.error());
     out_.journal = *journal == "wal" ? "wal" : "rollback";
-    // In WAL mode a power cut may cost the last commits but no consistency, and no process's death costs anything.
-    const Status set = db_->exec(*journal == "wal" ? "PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=16777216"
-                                                   : "PRAGMA synchronous=FULL");
+    // In WAL mode a power cut may cost the last commits but no consistency, and no process's death costs
+    // anything.
+    const Status set =
+        db_->exec(*journal == "wal" ? "PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=16777216"
+                                    : "PRAGMA synchronous=FULL");
     if (!set.ok()) return unreadable(set.error());
     out_.writable = true;
     return done();
@@ -241,7 +250,8 @@ class Opener {
     }
     out_.schema_version = classified->version;
     if (classified->kind == FileKind::kFresh) return memory(reason, false);
-    if (classified->kind == FileKind::kForeign) return own_ ? bad(classified->why) : memory("it " + classified->why, false);
+    if (classified->kind == FileKind::kForeign)
+      return own_ ? bad(classified->why) : memory(base::text_of("it ", classified->why), false);
     return use_read_only(reason);
   }
 
@@ -292,15 +302,20 @@ class Opener {
 
   Next unreadable(const Error& error) {
     switch (db_->fault()) {
-      case sql::Fault::kCorrupt: return bad("is not a database, or is damaged");
-      case sql::Fault::kBusy: return locked();
+      case sql::Fault::kCorrupt:
+        return bad("is not a database, or is damaged");
+      case sql::Fault::kBusy:
+        return locked();
       case sql::Fault::kOther:
         return error.code == Code::kOutOfMemory ? memory(error.text(), false) : bad("is damaged");
-      default: error_ = error.text(); return unreachable();
+      default:
+        error_ = error.text();
+        return unreachable();
     }
   }
 
-  // It cannot be opened for writing, or not even locked (the folder may be read-only, or the locks of a network gone).
+  // It cannot be opened for writing, or not even locked (the folder may be read-only, or the locks of a
+  // network gone).
   Next unreachable() { return read_only(error_); }
 
   Next locked() { return memory("another process has locked it", true); }
@@ -324,7 +339,8 @@ class Opener {
       return memory(base::text_of("it ", why, ", and cannot be set aside: ", moved.error().text()), false);
     }
     out_.set_aside = name;
-    out_.warning = base::text_of("cache ", request_.path, " ", why, ": set aside as ", name, ", starting a new one");
+    out_.warning =
+        base::text_of("cache ", request_.path, " ", why, ": set aside as ", name, ", starting a new one");
     return Next::kAgain;
   }
 
@@ -340,7 +356,7 @@ class Opener {
     out_.transient = transient;
     const std::string text =
         base::text_of("cache ", request_.path, " is not used: ", reason, "; results are kept in memory only");
-    out_.warning = out_.warning.empty() ? text : out_.warning + "; " + text;
+    out_.warning = out_.warning.empty() ? text : base::text_of(out_.warning, "; ", text);
     return Next::kDone;
   }
 

@@ -24,9 +24,10 @@ class Collection {
       return;
     }
     PackEntry& existing = entries_[at->second];
-    const bool better = entry.key.kind() == KeyKind::kDecision ? compare(entry.decision, existing.decision) < 0
-                        : entry.key.kind() == KeyKind::kPlan   ? compare(entry.plan, existing.plan) < 0
-                                                               : false;
+    const bool better = entry.key.kind() == KeyKind::kDecision
+                            ? compare(entry.decision, existing.decision) < 0
+                        : entry.key.kind() == KeyKind::kPlan ? compare(entry.plan, existing.plan) < 0
+                                                             : false;
     if (better) existing = std::move(entry);
   }
   std::vector<PackEntry> take() { return std::move(entries_); }
@@ -78,12 +79,16 @@ class Importer {
     out->label = label_of(entry);
     for (const Ingredient& here : options_.here) {
       const std::string* theirs = entry.key.find(here.name);
-      if (theirs != nullptr && *theirs != here.value) out->differing.push_back({here.name, here.value, *theirs});
+      if (theirs != nullptr && *theirs != here.value)
+        out->differing.push_back({here.name, here.value, *theirs});
     }
     switch (entry.key.kind()) {
-      case KeyKind::kDecision: return decision(entry, out);
-      case KeyKind::kPlan: return plan(entry, out);
-      case KeyKind::kBinary: return object(entry, out);
+      case KeyKind::kDecision:
+        return decision(entry, out);
+      case KeyKind::kPlan:
+        return plan(entry, out);
+      case KeyKind::kBinary:
+        return object(entry, out);
     }
     return {};
   }
@@ -93,7 +98,8 @@ class Importer {
   bool keep(int order, const char* why, ImportEntry* out) {
     if (order >= 0) {
       out->outcome = ImportOutcome::kKeptExisting;
-      out->reason = order == 0 ? "the same record is there already" : base::text_of("the existing record has ", why);
+      out->reason =
+          order == 0 ? "the same record is there already" : base::text_of("the existing record has ", why);
       return true;
     }
     out->outcome = ImportOutcome::kReplaced;
@@ -115,7 +121,7 @@ class Importer {
       if (keep(order, why, out)) return {};
     }
     Decision incoming = entry.decision;
-    incoming.origin = "pack:" + content_;
+    incoming.origin = base::text_of("pack:", content_);
     FRIT_ASSIGN(const int64_t key_id, rows::ensure_key(db_, entry.key, now_s_));
     return rows::write_decision(db_, entry.key, key_id, incoming);
   }
@@ -131,7 +137,7 @@ class Importer {
       if (keep(order, why, out)) return {};
     }
     PlanRecord incoming = entry.plan;
-    incoming.origin = "pack:" + content_;
+    incoming.origin = base::text_of("pack:", content_);
     FRIT_ASSIGN(const int64_t key_id, rows::ensure_key(db_, entry.key, now_s_));
     return rows::write_plan(db_, entry.key, key_id, incoming);
   }
@@ -151,7 +157,7 @@ class Importer {
       return {};
     }
     Object incoming = entry.object;
-    incoming.origin = "trusted:" + content_;
+    incoming.origin = base::text_of("trusted:", content_);
     out->outcome = ImportOutcome::kAdded;
     FRIT_ASSIGN(const int64_t key_id, rows::ensure_key(db_, entry.key, now_s_));
     return rows::write_object(db_, entry.key, key_id, incoming);
@@ -167,10 +173,18 @@ class Importer {
 void count(ImportReport* report) {
   for (const ImportEntry& it : report->entries) {
     switch (it.outcome) {
-      case ImportOutcome::kAdded: ++report->added; break;
-      case ImportOutcome::kKeptExisting: ++report->kept; break;
-      case ImportOutcome::kReplaced: ++report->replaced; break;
-      case ImportOutcome::kRejected: ++report->rejected; break;
+      case ImportOutcome::kAdded:
+        ++report->added;
+        break;
+      case ImportOutcome::kKeptExisting:
+        ++report->kept;
+        break;
+      case ImportOutcome::kReplaced:
+        ++report->replaced;
+        break;
+      case ImportOutcome::kRejected:
+        ++report->rejected;
+        break;
     }
   }
 }
@@ -178,7 +192,8 @@ void count(ImportReport* report) {
 }  // namespace
 
 Result<std::string> Store::export_text(const ExportOptions& options, ExportReport* report) {
-  if (!impl_->is_ours()) return make_error(Code::kUnsupported, "the cache cannot be used in a child process after fork");
+  if (!impl_->is_ours())
+    return make_error(Code::kUnsupported, "the cache cannot be used in a child process after fork");
   Collection collection;
   {
     const Impl::Locked locked(*impl_);
@@ -200,12 +215,14 @@ Result<ExportReport> Store::export_to(const std::string& path, const ExportOptio
 }
 
 Result<ImportReport> Store::import_text(std::string_view text, const ImportOptions& options) {
-  if (!impl_->is_ours()) return make_error(Code::kUnsupported, "the cache cannot be used in a child process after fork");
+  if (!impl_->is_ours())
+    return make_error(Code::kUnsupported, "the cache cannot be used in a child process after fork");
   FRIT_ASSIGN(const Pack pack, read_pack(text));
   const Impl::Locked locked(*impl_);
   Impl& impl = *impl_;
   const auto not_kept = [&] {
-    return make_error(Code::kIo, base::text_of("nothing was imported: cache ", impl.options().path, " cannot be written"));
+    return make_error(
+        Code::kIo, base::text_of("nothing was imported: cache ", impl.options().path, " cannot be written"));
   };
   if (!impl.is_persistent()) return not_kept();
   ImportReport report;
@@ -235,16 +252,21 @@ Result<ImportReport> Store::import_from(const std::string& path, const ImportOpt
   } else {
     // Another cache file, such as one that was set aside: what can still be read of it.
     sql::Fault fault = sql::Fault::kNone;
-    FRIT_ASSIGN(const auto db, sql::Database::open(path, {.read_only = true, .busy_ms = impl_->options().busy_ms,
-                                                          .vfs = impl_->options().vfs}, &fault));
+    FRIT_ASSIGN(
+        const auto db,
+        sql::Database::open(
+            path, {.read_only = true, .busy_ms = impl_->options().busy_ms, .vfs = impl_->options().vfs},
+            &fault));
     FRIT_ASSIGN(const Classified found, classify(*db, cache_schema()));
-    if (found.kind == FileKind::kForeign) return make_error(Code::kCorrupt, "it " + found.why).with(path);
+    if (found.kind == FileKind::kForeign)
+      return make_error(Code::kCorrupt, base::text_of("it ", found.why)).with(path);
     Collection collection;
     int64_t damaged = 0;
     const Status read = collect(*db, options.trust_objects, &damaged, &collection);
     ExportReport counts;
     text = write_pack(collection.take(), &counts);
-    if (!read.ok() && counts.decisions + counts.plans + counts.objects == 0) return Error(read.error()).with(path);
+    if (!read.ok() && counts.decisions + counts.plans + counts.objects == 0)
+      return Error(read.error()).with(path);
   }
   return import_text(text, options).with(path);
 }

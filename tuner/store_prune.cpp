@@ -1,8 +1,9 @@
-// Pruning by age and size, in short transactions, so that readers and writers of other processes go on meanwhile.
+// Pruning by age and size, in short transactions, so that readers and writers of other processes go on
+// meanwhile.
 //
-// Order, until the file is small enough: keys that nobody used for a month with all they have, least recently used
-// first; then the trials of the other keys; then those keys too. A choice and its object are worth more than the trials
-// that led to it.
+// Order, until the file is small enough: keys that nobody used for a month with all they have, least recently
+// used first; then the trials of the other keys; then those keys too. A choice and its object are worth more
+// than the trials that led to it.
 #include <algorithm>
 #include <vector>
 
@@ -75,7 +76,8 @@ Status drop_damaged(sql::Database& db, PruneReport* report) {
     while (query.next()) {
       const int64_t kind = query.integer(1);
       const auto key = Key::parse(static_cast<KeyKind>(kind), query.text(3));
-      if (kind < 1 || kind > 3 || !key.ok() || key->hash() != query.hash(2)) unreadable.push_back(query.integer(0));
+      if (kind < 1 || kind > 3 || !key.ok() || key->hash() != query.hash(2))
+        unreadable.push_back(query.integer(0));
     }
     if (!query.ok()) return query.error();
   }
@@ -108,7 +110,8 @@ Result<int64_t> used_bytes(sql::Database& db) {
   return (pages - free_pages) * page_bytes;
 }
 
-Result<PruneReport> prune_database(sql::Database& db, const PruneOptions& options, int64_t now_s, int busy_ms) {
+Result<PruneReport> prune_database(sql::Database& db, const PruneOptions& options, int64_t now_s,
+                                   int busy_ms) {
   PruneReport report;
   FRIT_ASSIGN(report.bytes_before, used_bytes(db));
   FRIT_TRY(drop_damaged(db, &report));
@@ -120,8 +123,9 @@ Result<PruneReport> prune_database(sql::Database& db, const PruneOptions& option
     return static_cast<uint64_t>(used) > options.max_bytes;
   };
   if (options.max_age_s > 0) {
-    FRIT_TRY(drop_while(db, victims, key,
-                        [&](const Victim& it) -> Result<bool> { return now_s - it.last_use_s > options.max_age_s; }));
+    FRIT_TRY(drop_while(db, victims, key, [&](const Victim& it) -> Result<bool> {
+      return now_s - it.last_use_s > options.max_age_s;
+    }));
   }
   if (options.max_bytes > 0) {
     FRIT_TRY(drop_while(db, victims, key, [&](const Victim& it) -> Result<bool> {

@@ -29,7 +29,7 @@ struct Explanation {
   Match match = Match::kMiss;
   bool has_record = false;  // key and what follows: the exact record, or the nearest one
   Key key;
-  std::string family;       // decision: family and params; plan: empty
+  std::string family;  // decision: family and params; plan: empty
   int version = 0;
   State state = State::kHeuristic;
   std::string params;
@@ -103,7 +103,8 @@ struct ExportReport {
 
 struct ImportOptions {
   bool trust_objects = false;  // the user's own word for this one file
-  // Ingredients of this machine's keys (target, arch, features ...): entries are told apart by whether they can hit.
+  // Ingredients of this machine's keys (target, arch, features ...): entries are told apart by whether they
+  // can hit.
   std::vector<Ingredient> here;
 };
 

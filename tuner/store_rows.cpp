@@ -8,8 +8,8 @@
 namespace frit::tuner::rows {
 namespace {
 
-// Checksums: Hash128 over the key's hash (hi, lo) and the columns in the order written here, numbers as 8 bytes, texts
-// preceded by their length; folded to 64 bits (hi ^ lo) where the column is an integer.
+// Checksums: Hash128 over the key's hash (hi, lo) and the columns in the order written here, numbers as 8
+// bytes, texts preceded by their length; folded to 64 bits (hi ^ lo) where the column is an integer.
 base::Hasher begin(base::Hash128 key) {
   base::Hasher hasher;
   hasher.add(key.hi).add(key.lo);
@@ -86,7 +86,8 @@ Result<int64_t> ensure_provenance(sql::Database& db, const Provenance& provenanc
   return query.ok() ? make_error(Code::kCorrupt, "a provenance row cannot be found again") : query.error();
 }
 
-// Columns from `at` on: family, family_version, state, params, evidence, origin, created, checksum, provenance.text
+// Columns from `at` on: family, family_version, state, params, evidence, origin, created, checksum,
+// provenance.text
 bool read_decision(const sql::Query& query, int at, base::Hash128 key, Decision* out) {
   out->family = query.text(at);
   out->family_version = static_cast<int>(query.integer(at + 1));
@@ -151,16 +152,18 @@ Result<int64_t> ensure_key(sql::Database& db, const Key& key, int64_t now_s) {
   const bool binary = key.kind() == KeyKind::kBinary;
   const base::Hash128 kin = key.kin(), subject = key.subject();
   if (binary) {
-    FRIT_TRY(db.query("INSERT INTO keys (kind, hash, kin, subject, text, last_use) VALUES (?, ?, x'', x'', ?, ?) "
-                      "ON CONFLICT (kind, hash) DO UPDATE SET text = excluded.text, last_use = excluded.last_use",
-                      static_cast<int>(key.kind()), key.hash(), key.text(), now_s)
-                 .run());
+    FRIT_TRY(
+        db.query("INSERT INTO keys (kind, hash, kin, subject, text, last_use) VALUES (?, ?, x'', x'', ?, ?) "
+                 "ON CONFLICT (kind, hash) DO UPDATE SET text = excluded.text, last_use = excluded.last_use",
+                 static_cast<int>(key.kind()), key.hash(), key.text(), now_s)
+            .run());
   } else {
-    FRIT_TRY(db.query("INSERT INTO keys (kind, hash, kin, subject, text, last_use) VALUES (?, ?, ?, ?, ?, ?) "
-                      "ON CONFLICT (kind, hash) DO UPDATE SET kin = excluded.kin, subject = excluded.subject, "
-                      "text = excluded.text, last_use = excluded.last_use",
-                      static_cast<int>(key.kind()), key.hash(), kin, subject, key.text(), now_s)
-                 .run());
+    FRIT_TRY(
+        db.query("INSERT INTO keys (kind, hash, kin, subject, text, last_use) VALUES (?, ?, ?, ?, ?, ?) "
+                 "ON CONFLICT (kind, hash) DO UPDATE SET kin = excluded.kin, subject = excluded.subject, "
+                 "text = excluded.text, last_use = excluded.last_use",
+                 static_cast<int>(key.kind()), key.hash(), kin, subject, key.text(), now_s)
+            .run());
   }
   FRIT_ASSIGN(const std::optional<KeyRow> made, find_key(db, key));
   if (!made) return make_error(Code::kCorrupt, "a key row cannot be found again");
@@ -171,9 +174,11 @@ Status set_last_use(sql::Database& db, int64_t key_id, int64_t now_s) {
   return db.query("UPDATE keys SET last_use = ? WHERE id = ?", now_s, key_id).run();
 }
 
-Result<std::vector<DecisionRow>> decisions_of(sql::Database& db, const Key& key, KeyRow* key_row, int64_t* damaged) {
+Result<std::vector<DecisionRow>> decisions_of(sql::Database& db, const Key& key, KeyRow* key_row,
+                                              int64_t* damaged) {
   sql::Query query = db.query(
-      "SELECT k.id, k.last_use, k.text, d.id, d.family, d.family_version, d.state, d.params, d.evidence, d.origin, "
+      "SELECT k.id, k.last_use, k.text, d.id, d.family, d.family_version, d.state, d.params, d.evidence, "
+      "d.origin, "
       "d.created, d.checksum, p.text FROM keys k JOIN decisions d ON d.key_id = k.id "
       "LEFT JOIN provenance p ON p.id = d.provenance_id WHERE k.kind = 1 AND k.hash = ?",
       key.hash());
@@ -194,7 +199,8 @@ Result<std::vector<DecisionRow>> decisions_of(sql::Database& db, const Key& key,
 
 Result<std::vector<PlanRow>> plans_of(sql::Database& db, const Key& key, KeyRow* key_row, int64_t* damaged) {
   sql::Query query = db.query(
-      "SELECT k.id, k.last_use, k.text, d.id, d.version, d.text, d.evidence, d.origin, d.created, d.checksum, p.text "
+      "SELECT k.id, k.last_use, k.text, d.id, d.version, d.text, d.evidence, d.origin, d.created, "
+      "d.checksum, p.text "
       "FROM keys k JOIN plans d ON d.key_id = k.id "
       "LEFT JOIN provenance p ON p.id = d.provenance_id WHERE k.kind = 2 AND k.hash = ?",
       key.hash());
@@ -213,7 +219,8 @@ Result<std::vector<PlanRow>> plans_of(sql::Database& db, const Key& key, KeyRow*
   return out;
 }
 
-Result<std::optional<Object>> object_of(sql::Database& db, const Key& key, KeyRow* key_row, int64_t* damaged) {
+Result<std::optional<Object>> object_of(sql::Database& db, const Key& key, KeyRow* key_row,
+                                        int64_t* damaged) {
   sql::Query query = db.query(
       "SELECT k.id, k.last_use, k.text, o.bytes, o.emitter, o.compiler, o.origin, o.created, o.checksum "
       "FROM keys k JOIN objects o ON o.key_id = k.id WHERE k.kind = 3 AND k.hash = ?",
@@ -270,14 +277,17 @@ Result<std::vector<Trial>> trials_of(sql::Database& db, const Key& key, int64_t*
   return out;
 }
 
-Result<std::vector<Candidate>> candidates(sql::Database& db, const Key& key, Relation relation, int64_t* damaged) {
+Result<std::vector<Candidate>> candidates(sql::Database& db, const Key& key, Relation relation,
+                                          int64_t* damaged) {
   static constexpr const char* kDecisionsByKin =
-      "SELECT k.text, k.hash, d.family, d.family_version, d.state, d.params, d.evidence, d.origin, d.created, "
+      "SELECT k.text, k.hash, d.family, d.family_version, d.state, d.params, d.evidence, d.origin, "
+      "d.created, "
       "d.checksum, p.text FROM keys k JOIN decisions d ON d.key_id = k.id "
       "LEFT JOIN provenance p ON p.id = d.provenance_id "
       "WHERE k.kin = ? AND k.kind <> 3 AND k.kind = 1 ORDER BY k.id DESC LIMIT 1000";
   static constexpr const char* kDecisionsBySubject =
-      "SELECT k.text, k.hash, d.family, d.family_version, d.state, d.params, d.evidence, d.origin, d.created, "
+      "SELECT k.text, k.hash, d.family, d.family_version, d.state, d.params, d.evidence, d.origin, "
+      "d.created, "
       "d.checksum, p.text FROM keys k JOIN decisions d ON d.key_id = k.id "
       "LEFT JOIN provenance p ON p.id = d.provenance_id "
       "WHERE k.subject = ? AND k.kind <> 3 AND k.kind = 1 ORDER BY k.id DESC LIMIT 1000";
@@ -292,7 +302,8 @@ Result<std::vector<Candidate>> candidates(sql::Database& db, const Key& key, Rel
   std::vector<Candidate> out;
   if (key.kind() == KeyKind::kBinary) return out;
   const bool decisions = key.kind() == KeyKind::kDecision, kin = relation == Relation::kKin;
-  const char* sql = decisions ? (kin ? kDecisionsByKin : kDecisionsBySubject) : (kin ? kPlansByKin : kPlansBySubject);
+  const char* sql =
+      decisions ? (kin ? kDecisionsByKin : kDecisionsBySubject) : (kin ? kPlansByKin : kPlansBySubject);
   sql::Query query = db.query(sql, kin ? key.kin() : key.subject());
   while (query.next()) {
     Candidate candidate;
@@ -317,10 +328,11 @@ Status write_decision(sql::Database& db, const Key& key, int64_t key_id, const D
   FRIT_ASSIGN(const int64_t provenance, ensure_provenance(db, decision.provenance));
   const std::string evidence = evidence_text(decision.evidence);
   return db
-      .query("INSERT OR REPLACE INTO decisions (key_id, family, family_version, state, params, evidence, "
-             "provenance_id, origin, created, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-             key_id, decision.family, decision.family_version, static_cast<int>(decision.state), decision.params,
-             evidence, provenance, decision.origin, decision.created_s, checksum(key.hash(), decision, evidence))
+      .query(
+          "INSERT OR REPLACE INTO decisions (key_id, family, family_version, state, params, evidence, "
+          "provenance_id, origin, created, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+          key_id, decision.family, decision.family_version, static_cast<int>(decision.state), decision.params,
+          evidence, provenance, decision.origin, decision.created_s, checksum(key.hash(), decision, evidence))
       .run();
 }
 
@@ -328,32 +340,37 @@ Status write_plan(sql::Database& db, const Key& key, int64_t key_id, const PlanR
   FRIT_ASSIGN(const int64_t provenance, ensure_provenance(db, plan.provenance));
   const std::string evidence = evidence_text(plan.evidence);
   return db
-      .query("INSERT OR REPLACE INTO plans (key_id, version, text, evidence, provenance_id, origin, created, "
-             "checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-             key_id, plan.version, plan.text, evidence, provenance, plan.origin, plan.created_s,
-             checksum(key.hash(), plan, evidence))
+      .query(
+          "INSERT OR REPLACE INTO plans (key_id, version, text, evidence, provenance_id, origin, created, "
+          "checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+          key_id, plan.version, plan.text, evidence, provenance, plan.origin, plan.created_s,
+          checksum(key.hash(), plan, evidence))
       .run();
 }
 
 Status write_object(sql::Database& db, const Key& key, int64_t key_id, const Object& object) {
   return db
-      .query("INSERT OR REPLACE INTO objects (key_id, bytes, emitter, compiler, origin, created, checksum) "
-             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-             key_id, std::as_bytes(std::span<const char>(object.bytes)), object.emitter, object.compiler,
-             object.origin, object.created_s, checksum(key.hash(), object))
+      .query(
+          "INSERT OR REPLACE INTO objects (key_id, bytes, emitter, compiler, origin, created, checksum) "
+          "VALUES (?, ?, ?, ?, ?, ?, ?)",
+          key_id, std::as_bytes(std::span<const char>(object.bytes)), object.emitter, object.compiler,
+          object.origin, object.created_s, checksum(key.hash(), object))
       .run();
 }
 
 Status append_trial(sql::Database& db, const Key& key, int64_t key_id, const Trial& trial) {
   FRIT_ASSIGN(const int64_t provenance, ensure_provenance(db, trial.provenance));
   return db
-      .query("INSERT INTO trials (key_id, seq, family, family_version, params, outcome, reason, time_ns, spread_ns, "
-             "samples, provenance_id, created, checksum) VALUES (?1, "
-             "(SELECT coalesce(max(seq), 0) + 1 FROM trials WHERE key_id = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-             "?11, ?12)",
-             key_id, trial.family, trial.family_version, trial.params, static_cast<int>(trial.outcome), trial.reason,
-             trial.time_ns, trial.spread_ns, trial.samples, provenance, trial.created_s,
-             checksum(key.hash(), trial))
+      .query(
+          "INSERT INTO trials (key_id, seq, family, family_version, params, outcome, reason, time_ns, "
+          "spread_ns, "
+          "samples, provenance_id, created, checksum) VALUES (?1, "
+          "(SELECT coalesce(max(seq), 0) + 1 FROM trials WHERE key_id = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "
+          "?10, "
+          "?11, ?12)",
+          key_id, trial.family, trial.family_version, trial.params, static_cast<int>(trial.outcome),
+          trial.reason, trial.time_ns, trial.spread_ns, trial.samples, provenance, trial.created_s,
+          checksum(key.hash(), trial))
       .run();
 }
 
@@ -363,9 +380,10 @@ Status delete_decision(sql::Database& db, int64_t id) {
 
 Status add_miss(sql::Database& db, int64_t key_id, const Miss& miss) {
   return db
-      .query("INSERT INTO misses (key_id, count, first_seen, last_seen) VALUES (?, ?, ?, ?) "
-             "ON CONFLICT (key_id) DO UPDATE SET count = count + excluded.count, last_seen = excluded.last_seen",
-             key_id, miss.count, miss.first_seen_s, miss.last_seen_s)
+      .query(
+          "INSERT INTO misses (key_id, count, first_seen, last_seen) VALUES (?, ?, ?, ?) "
+          "ON CONFLICT (key_id) DO UPDATE SET count = count + excluded.count, last_seen = excluded.last_seen",
+          key_id, miss.count, miss.first_seen_s, miss.last_seen_s)
       .run();
 }
 
@@ -393,7 +411,8 @@ Result<std::vector<KeyEntry>> keys_with_prefix(sql::Database& db, std::string_vi
 
 Result<std::vector<Miss>> misses(sql::Database& db, int64_t* damaged) {
   sql::Query query = db.query(
-      "SELECT k.text, k.hash, m.count, m.first_seen, m.last_seen FROM misses m JOIN keys k ON k.id = m.key_id "
+      "SELECT k.text, k.hash, m.count, m.first_seen, m.last_seen FROM misses m JOIN keys k ON k.id = "
+      "m.key_id "
       "WHERE k.kind = 1 ORDER BY m.count DESC, k.hash");
   std::vector<Miss> out;
   while (query.next()) {

@@ -1,7 +1,7 @@
 // Rows of the cache's tables: reading, writing and checksums, on one database.
 //
-// The store adds policy on top (which layer, which fault, which record is better). A row whose checksum does not match
-// is skipped and counted, never returned. Functions that write run inside the caller's transaction.
+// The store adds policy on top (which layer, which fault, which record is better). A row whose checksum does
+// not match is skipped and counted, never returned. Functions that write run inside the caller's transaction.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ struct PlanRow {
 };
 
 // damaged: incremented per row that is skipped.
-Result<std::vector<DecisionRow>> decisions_of(sql::Database& db, const Key& key, KeyRow* key_row, int64_t* damaged);
+Result<std::vector<DecisionRow>> decisions_of(sql::Database& db, const Key& key, KeyRow* key_row,
+                                              int64_t* damaged);
 Result<std::vector<PlanRow>> plans_of(sql::Database& db, const Key& key, KeyRow* key_row, int64_t* damaged);
 Result<std::optional<Object>> object_of(sql::Database& db, const Key& key, KeyRow* key_row, int64_t* damaged);
 Result<std::vector<Trial>> trials_of(sql::Database& db, const Key& key, int64_t* damaged);
@@ -51,7 +52,8 @@ struct Candidate {
 };
 enum class Relation { kKin, kSubject };
 // At most a thousand, the newest keys first.
-Result<std::vector<Candidate>> candidates(sql::Database& db, const Key& key, Relation relation, int64_t* damaged);
+Result<std::vector<Candidate>> candidates(sql::Database& db, const Key& key, Relation relation,
+                                          int64_t* damaged);
 
 // Insert, or overwrite the row of the same key, family and version (plan: version).
 Status write_decision(sql::Database& db, const Key& key, int64_t key_id, const Decision& decision);

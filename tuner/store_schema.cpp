@@ -18,7 +18,8 @@ constexpr std::span<const Migration> kMigrations{};
 constexpr const char* kProbes[] = {
     "SELECT id, kind, hash, kin, subject, text, last_use FROM keys",
     "SELECT id, hash, text FROM provenance",
-    "SELECT id, key_id, family, family_version, state, params, evidence, provenance_id, origin, created, checksum "
+    "SELECT id, key_id, family, family_version, state, params, evidence, provenance_id, origin, created, "
+    "checksum "
     "FROM decisions",
     "SELECT id, key_id, version, text, evidence, provenance_id, origin, created, checksum FROM plans",
     "SELECT key_id, seq, family, family_version, params, outcome, reason, time_ns, spread_ns, samples, "
@@ -29,8 +30,9 @@ constexpr const char* kProbes[] = {
 
 Status set_version(sql::Database& db, const Schema& schema) {
   // Pragmas take no parameters.
-  return db.exec(base::text_of("PRAGMA application_id=", schema.application_id, "; PRAGMA user_version=", schema.version)
-                     .c_str());
+  return db.exec(
+      base::text_of("PRAGMA application_id=", schema.application_id, "; PRAGMA user_version=", schema.version)
+          .c_str());
 }
 
 }  // namespace
@@ -103,7 +105,8 @@ Status migrate(sql::Database& db, const Schema& schema, int from) {
   FRIT_TRY(set_version(db, schema));
   FRIT_ASSIGN(const Classified after, classify(db, schema));
   if (after.kind != FileKind::kCurrent) {
-    return make_error(Code::kInternal, base::text_of("after migrating from version ", from, " it ", after.why));
+    return make_error(Code::kInternal,
+                      base::text_of("after migrating from version ", from, " it ", after.why));
   }
   return transaction.commit();
 }

@@ -26,7 +26,7 @@ struct Schema {
 const Schema& cache_schema();
 
 enum class FileKind {
-  kFresh,    // nothing in it yet
+  kFresh,  // nothing in it yet
   kCurrent,
   kOlder,    // can be migrated
   kNewer,    // to be read for what is understood

@@ -17,29 +17,41 @@ Fault fault_of(int rc) {
   switch (rc & 0xff) {
     case SQLITE_OK:
     case SQLITE_ROW:
-    case SQLITE_DONE: return Fault::kNone;
+    case SQLITE_DONE:
+      return Fault::kNone;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-    case SQLITE_PROTOCOL: return Fault::kBusy;
-    case SQLITE_FULL: return Fault::kFull;
+    case SQLITE_PROTOCOL:
+      return Fault::kBusy;
+    case SQLITE_FULL:
+      return Fault::kFull;
     case SQLITE_READONLY:
-    case SQLITE_PERM: return Fault::kReadOnly;
+    case SQLITE_PERM:
+      return Fault::kReadOnly;
     case SQLITE_CANTOPEN:
-    case SQLITE_AUTH: return Fault::kCantOpen;
+    case SQLITE_AUTH:
+      return Fault::kCantOpen;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_FORMAT: return Fault::kCorrupt;
-    case SQLITE_IOERR: return Fault::kIo;
-    default: return Fault::kOther;
+    case SQLITE_FORMAT:
+      return Fault::kCorrupt;
+    case SQLITE_IOERR:
+      return Fault::kIo;
+    default:
+      return Fault::kOther;
   }
 }
 
 Code code_of(Fault fault, int rc) {
   switch (fault) {
-    case Fault::kBusy: return Code::kBusy;
-    case Fault::kCorrupt: return Code::kCorrupt;
-    case Fault::kOther: return (rc & 0xff) == SQLITE_NOMEM ? Code::kOutOfMemory : Code::kInternal;
-    default: return Code::kIo;
+    case Fault::kBusy:
+      return Code::kBusy;
+    case Fault::kCorrupt:
+      return Code::kCorrupt;
+    case Fault::kOther:
+      return (rc & 0xff) == SQLITE_NOMEM ? Code::kOutOfMemory : Code::kInternal;
+    default:
+      return Code::kIo;
   }
 }
 
@@ -62,7 +74,8 @@ std::string uri_of(const std::string& path, const char* query) {
 }
 
 // Reads the first `want` bytes; all of them where want is 0.
-Result<std::string> read_through_vfs(const std::string& path, const std::string& vfs_name, sqlite3_int64 want) {
+Result<std::string> read_through_vfs(const std::string& path, const std::string& vfs_name,
+                                     sqlite3_int64 want) {
   sqlite3_vfs* vfs = sqlite3_vfs_find(vfs_name.empty() ? nullptr : vfs_name.c_str());
   if (vfs == nullptr) return make_error(Code::kInternal, base::text_of("no SQLite VFS '", vfs_name, "'"));
   // Names that go to a VFS carry URI parameters around them; SQLite makes such a name.
@@ -85,7 +98,8 @@ Result<std::string> read_through_vfs(const std::string& path, const std::string&
       bytes.resize(static_cast<size_t>(size));
       constexpr sqlite3_int64 kPiece = 1 << 20;
       for (sqlite3_int64 at = 0; at < size && rc == SQLITE_OK; at += kPiece) {
-        rc = file->pMethods->xRead(file, bytes.data() + at, static_cast<int>(std::min(kPiece, size - at)), at);
+        rc =
+            file->pMethods->xRead(file, bytes.data() + at, static_cast<int>(std::min(kPiece, size - at)), at);
       }
     }
   }
@@ -131,7 +145,8 @@ double Query::real(int column) const { return sqlite3_column_double(stmt_, colum
 std::string_view Query::text(int column) const {
   const void* data = sqlite3_column_blob(stmt_, column);
   const int size = sqlite3_column_bytes(stmt_, column);
-  return data ? std::string_view(static_cast<const char*>(data), static_cast<size_t>(size)) : std::string_view();
+  return data ? std::string_view(static_cast<const char*>(data), static_cast<size_t>(size))
+              : std::string_view();
 }
 
 base::Hash128 Query::hash(int column) const {
@@ -155,8 +170,8 @@ void Query::bind(int index, double value) {
 
 void Query::bind(int index, std::string_view value) {
   // A null pointer would bind NULL.
-  const int rc = sqlite3_bind_text64(stmt_, index, value.data() ? value.data() : "", value.size(), SQLITE_STATIC,
-                                     SQLITE_UTF8);
+  const int rc = sqlite3_bind_text64(stmt_, index, value.data() ? value.data() : "", value.size(),
+                                     SQLITE_STATIC, SQLITE_UTF8);
   if (rc != SQLITE_OK) db_->failed(rc), ok_ = false;
 }
 
@@ -186,13 +201,15 @@ Status Database::configure() {
   sqlite3_db_config(db_, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
   sqlite3_db_config(db_, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
   sqlite3_limit(db_, SQLITE_LIMIT_LENGTH, 256 << 20);
-  return exec("PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA secure_delete=OFF");
+  return exec(
+      "PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA secure_delete=OFF");
 }
 
-Result<std::unique_ptr<Database>> Database::open(const std::string& path, const OpenOptions& options, Fault* fault) {
+Result<std::unique_ptr<Database>> Database::open(const std::string& path, const OpenOptions& options,
+                                                 Fault* fault) {
   int flags = SQLITE_OPEN_NOMUTEX | (options.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
   // A name that begins with "file:" or ":" means something else to SQLite.
-  std::string name = path.starts_with('/') ? path : "./" + path;
+  std::string name = path.starts_with('/') ? path : base::text_of("./", path);
   if (options.immutable) {
     flags |= SQLITE_OPEN_URI;
     name = uri_of(name, "?immutable=1");
@@ -304,8 +321,8 @@ bool Database::is_read_only() const { return sqlite3_db_readonly(db_, "main") !=
 void Database::set_busy_ms(int busy_ms) { sqlite3_busy_timeout(db_, busy_ms); }
 
 Transaction::~Transaction() {
-  // A failed COMMIT may already have ended it: a ROLLBACK without a transaction fails without harm, and what went
-  // wrong before is what the store has to know.
+  // A failed COMMIT may already have ended it: a ROLLBACK without a transaction fails without harm, and what
+  // went wrong before is what the store has to know.
   if (!open_) return;
   const Fault fault = db_.fault_;
   const Status rolled_back = db_.exec("ROLLBACK");

@@ -1,7 +1,8 @@
 // A thin RAII layer over SQLite: the only door to it (sqlite3.h is included in store_sqlite.cpp alone).
 //
-// Every failure is a Result with our codes, and fault() keeps what kind it was, since the store reacts differently to a
-// full disk, a lock and a damaged file. Knows nothing of the cache's tables. Not thread-safe: the store's mutex is.
+// Every failure is a Result with our codes, and fault() keeps what kind it was, since the store reacts
+// differently to a full disk, a lock and a damaged file. Knows nothing of the cache's tables. Not
+// thread-safe: the store's mutex is.
 #pragma once
 
 #include <cstdint>
@@ -27,16 +28,16 @@ enum class Fault {
   kFull,      // no space
   kReadOnly,  // not allowed to write (or to create what reading needs)
   kCantOpen,
-  kCorrupt,   // damaged, or not a database at all
-  kIo,        // any other failure of the system
-  kOther,     // a statement that does not fit the schema, a value out of range, no memory ...
+  kCorrupt,  // damaged, or not a database at all
+  kIo,       // any other failure of the system
+  kOther,    // a statement that does not fit the schema, a value out of range, no memory ...
 };
 
 struct OpenOptions {
   bool read_only = false;
   bool immutable = false;  // read_only, and nobody changes the file: no locks, no journal is looked at
   int busy_ms = 5000;
-  std::string vfs;         // name of the SQLite VFS to use; empty: the default one
+  std::string vfs;  // name of the SQLite VFS to use; empty: the default one
 };
 
 class Database;
@@ -44,7 +45,8 @@ class Database;
 // A prepared statement in use: reset when it goes away, so that it keeps no lock.
 class Query {
  public:
-  Query(Query&& other) noexcept : db_(other.db_), stmt_(std::exchange(other.stmt_, nullptr)), ok_(other.ok_) {}
+  Query(Query&& other) noexcept
+      : db_(other.db_), stmt_(std::exchange(other.stmt_, nullptr)), ok_(other.ok_) {}
   Query& operator=(Query&&) = delete;
   ~Query();
 
@@ -85,7 +87,8 @@ class Query {
 
 class Database {
  public:
-  static Result<std::unique_ptr<Database>> open(const std::string& path, const OpenOptions& options, Fault* fault);
+  static Result<std::unique_ptr<Database>> open(const std::string& path, const OpenOptions& options,
+                                                Fault* fault);
   static Result<std::unique_ptr<Database>> open_memory();
   // A read-only database over the bytes of a database file.
   static Result<std::unique_ptr<Database>> open_image(std::string_view image);
@@ -95,8 +98,8 @@ class Database {
 
   // Runs one or more statements without parameters.
   Status exec(const char* sql);
-  // sql must be a literal: prepared once per address and kept. Texts and blobs must outlive the query. The same
-  // statement must not be used again while a query of it lives.
+  // sql must be a literal: prepared once per address and kept. Texts and blobs must outlive the query. The
+  // same statement must not be used again while a query of it lives.
   template <class... Ts>
   Query query(const char* sql, const Ts&... values) {
     Query query(this, prepared(sql));
@@ -147,9 +150,10 @@ class Transaction {
   bool open_ = false;
 };
 
-// The bytes of a database file, read through SQLite's own file layer: closing an ordinary descriptor of the file would
-// drop the locks that other connections of this process hold on it.
-Result<std::string> read_database_header(const std::string& path, const std::string& vfs);  // at most 100 bytes
-Result<std::string> read_database_file(const std::string& path, const std::string& vfs);    // at most 1 GiB
+// The bytes of a database file, read through SQLite's own file layer: closing an ordinary descriptor of the
+// file would drop the locks that other connections of this process hold on it.
+Result<std::string> read_database_header(const std::string& path,
+                                         const std::string& vfs);                         // at most 100 bytes
+Result<std::string> read_database_file(const std::string& path, const std::string& vfs);  // at most 1 GiB
 
 }  // namespace frit::tuner::sql

@@ -11,7 +11,10 @@ inline bool is_utf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i++]);
     if (lead < 0x80) continue;
-    const int more = lead >= 0xc2 && lead < 0xe0 ? 1 : lead >= 0xe0 && lead < 0xf0 ? 2 : lead >= 0xf0 && lead < 0xf5 ? 3 : 0;
+    const int more = lead >= 0xc2 && lead < 0xe0   ? 1
+                     : lead >= 0xe0 && lead < 0xf0 ? 2
+                     : lead >= 0xf0 && lead < 0xf5 ? 3
+                                                   : 0;
     if (more == 0 || text.size() - i < static_cast<size_t>(more)) return false;
     uint32_t code = lead & (0x3fu >> more);
     for (int k = 0; k < more; ++k) {
