@@ -1,0 +1,34 @@
+// Where the shared libraries of CUDA may be, and what happens when one tries to open them.
+//
+// One list of places for everybody: the doctor shows it, whoever opens NVRTC or the driver walks it. Nothing
+// here calls into a library but to ask its version.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/seams.h"
+
+namespace frit::device {
+
+// In the order in which they are tried; a name without a folder goes through the system's own search.
+std::vector<std::string> cuda_driver_candidates(base::Environment& environment);
+std::vector<std::string> nvrtc_candidates(base::Environment& environment);
+
+struct LibraryAttempt {
+  std::string path;
+  std::string error;  // empty: it opened
+};
+
+struct LibraryProbe {
+  std::vector<LibraryAttempt> attempts;  // up to the first that opened
+  std::string path;                      // of the file that opened; empty: none did
+  std::string version;                   // as it says itself, "13.0"; empty when it does not
+  bool found() const { return !path.empty(); }
+};
+
+// Opens and closes again.
+LibraryProbe probe_cuda_driver(const std::vector<std::string>& candidates);
+LibraryProbe probe_nvrtc(const std::vector<std::string>& candidates);
+
+}  // namespace frit::device
