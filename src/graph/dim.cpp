@@ -11,11 +11,16 @@
 namespace frit::graph {
 namespace {
 
+bool is_non_negative_within(const Dim& d, int depth);
+
 using Kind = DimAtom::Kind;
 using Map = DimTerms::Map;
 
 // Squaring a size n times would otherwise cost 2^n.
 constexpr size_t kMaxWeight = 512;
+// Proofs by cases over min and max stop here.
+constexpr int kMaxCaseDepth = 4;
+constexpr size_t kMaxCaseWeight = 64;
 constexpr int kMaxDivisionSteps = 256;
 // Beyond this, merging nested divisions could overflow the coefficients.
 constexpr int64_t kMaxMergedDivisor = int64_t{1} << 31;
@@ -233,7 +238,6 @@ Dim extremum(Kind kind, const Dim& a, const Dim& b) {
 }
 
 bool is_atom_non_negative(const DimAtom& atom) {
-  auto all = [&] { return std::all_of(atom.args.begin(), atom.args.end(), is_non_negative); };
   switch (atom.kind) {
     case Kind::kSymbol:
       return true;
@@ -241,7 +245,39 @@ bool is_atom_non_negative(const DimAtom& atom) {
       return std::any_of(atom.args.begin(), atom.args.end(), is_non_negative);
     case Kind::kFloorDiv:
     case Kind::kMin:
-      return all();
+      return std::all_of(atom.args.begin(), atom.args.end(), is_non_negative);
+  }
+  return false;
+}
+
+bool has_only_non_negative_terms(const Map& map) {
+  return std::all_of(map.begin(), map.end(), [](const auto& term) {
+    return term.second >= 0 && std::all_of(term.first.begin(), term.first.end(),
+                                           [](const auto& atom) { return is_atom_non_negative(*atom); });
+  });
+}
+
+bool is_non_negative_within(const Dim& d, int depth) {
+  const Map* map = DimTerms::get(d);
+  if (!map) return d.value() >= 0;
+  if (has_only_non_negative_terms(*map)) return true;
+  if (depth == 0 || DimTerms::weight_of(d) > kMaxCaseWeight) return false;
+  // A linear min or max is replaced by its arguments. Where the sum is smallest for the smallest argument
+  // (+min, -max) all of them must do, and that decides; otherwise one that does is a lower bound.
+  for (const bool all : {true, false}) {
+    for (const auto& [product, k] : *map) {
+      if (product.size() != 1) continue;
+      const DimAtom& atom = *product[0];
+      if (atom.kind != (all == (k > 0) ? Kind::kMin : Kind::kMax)) continue;
+      Map others = *map;
+      others.erase(product);
+      const Dim rest = DimTerms::make(std::move(others));
+      auto holds = [&, k = k](const Dim& arg) {
+        return is_non_negative_within(rest + arg * Dim(k), depth - 1);
+      };
+      if (all) return std::all_of(atom.args.begin(), atom.args.end(), holds);
+      if (std::any_of(atom.args.begin(), atom.args.end(), holds)) return true;
+    }
   }
   return false;
 }
@@ -389,17 +425,7 @@ void Dim::collect_symbols(std::vector<std::string>& out) const {
   }
 }
 
-bool is_non_negative(const Dim& d) {
-  const Map* map = DimTerms::get(d);
-  if (!map) return d.value() >= 0;
-  for (const auto& [product, k] : *map) {
-    if (k < 0) return false;
-    for (const auto& atom : product) {
-      if (!is_atom_non_negative(*atom)) return false;
-    }
-  }
-  return true;
-}
+bool is_non_negative(const Dim& d) { return is_non_negative_within(d, kMaxCaseDepth); }
 
 std::optional<bool> decide_less(const Dim& a, const Dim& b) {
   const Dim difference = b - a;

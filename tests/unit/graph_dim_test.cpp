@@ -70,6 +70,10 @@ TEST(Dim, Decisions) {
   EXPECT_EQ(decide_equal(s + t, t + s), true);
   EXPECT_TRUE(is_non_negative(floor_div(s + 3, 2) * t));
   EXPECT_FALSE(is_non_negative(s - 1));
+  EXPECT_TRUE(is_non_negative(s - min(s, t)));
+  EXPECT_TRUE(is_non_negative(s - max(s - 1, 0)));
+  EXPECT_TRUE(is_non_negative(min(s + t, 1024) - min(t, 1024)));
+  EXPECT_FALSE(is_non_negative(min(s, t) - min(s, 4)));
 }
 
 TEST(Dim, Text) {
