@@ -452,7 +452,10 @@ Expr Dag::compute(const Node& node, int32_t output, const Index& index, Expr gua
 }
 
 void Dag::store(ValueId value, const Index& index, Expr element) {
-  const loop::Buffer& buffer = buffers_.at(value);
+  store_to(buffers_.at(value), value, index, element);
+}
+
+void Dag::store_to(const loop::Buffer& buffer, ValueId value, const Index& index, Expr element) {
   if (buffer.dtype != element->type.dtype) element = loop::cast(element, buffer.dtype);
   Expr where = address(value, index);
   if (lanes_ == 1 || (!varies(where) && element->type.lanes == 1)) {

@@ -44,6 +44,8 @@ class Dag {
   // Stores to the bound buffer of `value` at `index`, contiguous, strided or scattered as the address demands, in the
   // lanes that the tail leaves on.
   void store(graph::ValueId value, const Index& index, loop::Expr element);
+  // The same into a buffer that at() does not read from: an output that is computed, not loaded, when asked for.
+  void store_to(const loop::Buffer& buffer, graph::ValueId value, const Index& index, loop::Expr element);
 
   // Element offset of `index` in the value's buffer, through its layout, simplified under the known ranges.
   loop::Expr address(graph::ValueId value, const Index& index);

@@ -1,6 +1,10 @@
 #include "codegen/families/gemm.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "codegen/families/machine.h"
+#include "codegen/families/phase.h"
 
 namespace frit::codegen {
 
@@ -341,6 +345,22 @@ Params gemm_heuristic(const GemmProblem& p, const device::Target& target, int th
   if (!space.legal(params)) params.set("mb", 0);
   if (!space.legal(params)) params.set("mb", 1);
   return params;
+}
+
+Cost gemm_cost(const Group& group, const GemmProblem& p, const GemmTile& t, const BuildContext& context) {
+  Cost cost;
+  cost.flops = 2.0 * static_cast<double>(p.batch) * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k());
+  for (graph::ValueId v : group.graph.inputs) cost.bytes += value_bytes(group.graph, v);
+  for (graph::ValueId v : group.graph.outputs) cost.bytes += value_bytes(group.graph, v);
+  const Machine machine = machine_of(*context.target, context.threads);
+  // Issue slots per k and tile: products, or their latency, plus loads.
+  const double products = static_cast<double>(t.mr * t.nv);
+  const double slots = std::max(products, 8.0) + 0.15 * static_cast<double>(2 * t.nv + t.mr);
+  const double m_waste = static_cast<double>(ceil_div(p.m, t.mr) * t.mr) / std::max(1.0, static_cast<double>(p.m));
+  const double n_waste = static_cast<double>(ceil_div(p.n, t.lanes) * t.lanes) / std::max(1.0, static_cast<double>(p.n));
+  const double compute = cost.flops / machine.flops * slots / products * std::sqrt(m_waste) * n_waste;
+  cost.seconds = std::max(compute, cost.bytes / machine.bytes_per_second) + machine.dispatch_seconds;
+  return cost;
 }
 
 GemmTile gemm_tile(const Params& q, const device::Target& target) {

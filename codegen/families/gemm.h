@@ -12,6 +12,7 @@
 #include <functional>
 #include <vector>
 
+#include "codegen/families/family.h"
 #include "codegen/families/params.h"
 #include "device/target.h"
 #include "loop/build.h"
@@ -65,6 +66,8 @@ void emit_pack_b(loop::Builder& builder, const GemmProblem& problem, int64_t b_b
 // The tunable part, shared by the families that multiply.
 Space gemm_space(const GemmProblem& problem, const device::Target& target, int threads, bool may_block_k);
 Params gemm_heuristic(const GemmProblem& problem, const device::Target& target, int threads, bool may_block_k, bool long_epilogue);
+// Roofline: products at the tile's efficiency against the traffic of the group's inputs and outputs.
+Cost gemm_cost(const Group& group, const GemmProblem& problem, const GemmTile& tile, const BuildContext& context);
 GemmTile gemm_tile(const Params& params, const device::Target& target);
 
 }  // namespace frit::codegen
