@@ -456,8 +456,12 @@ void Dag::store(ValueId value, const Index& index, Expr element) {
 }
 
 void Dag::store_to(const loop::Buffer& buffer, ValueId value, const Index& index, Expr element) {
+  store_at(buffer, address(value, index), element);
+}
+
+void Dag::store_at(const loop::Buffer& buffer, Expr where, Expr element) {
   if (buffer.dtype != element->type.dtype) element = loop::cast(element, buffer.dtype);
-  Expr where = address(value, index);
+  where = simplify(where);
   if (lanes_ == 1 || (!varies(where) && element->type.lanes == 1)) {
     builder_.store(buffer, where, element);
     return;

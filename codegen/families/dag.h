@@ -47,6 +47,12 @@ class Dag {
   // The same into a buffer that at() does not read from: an output that is computed, not loaded, when asked for.
   void store_to(const loop::Buffer& buffer, graph::ValueId value, const Index& index, loop::Expr element);
 
+  // The same at an element offset that the caller computed.
+  void store_at(const loop::Buffer& buffer, loop::Expr address, loop::Expr element);
+  const loop::Buffer& buffer(graph::ValueId value) const { return buffers_.at(value); }
+  // A scalar condition over index variables as a mask: scalar when it does not depend on the lane.
+  loop::Expr condition(loop::Expr scalar_condition);
+
   // Element offset of `index` in the value's buffer, through its layout, simplified under the known ranges.
   loop::Expr address(graph::ValueId value, const Index& index);
 
@@ -80,7 +86,6 @@ class Dag {
   loop::Expr concat(const graph::Node& node, const Index& index, loop::Expr guard);
   loop::Expr pad(const graph::Node& node, const Index& index, loop::Expr guard);
   loop::Expr resize(const graph::Node& node, const Index& index, loop::Expr guard);
-  loop::Expr condition(loop::Expr scalar_condition);  // as a mask: scalar when it does not depend on the lane
   loop::Expr all_of(loop::Expr a, loop::Expr b);
   bool varies(loop::Expr e);                          // depends on the lane or on a proxy
   loop::Expr proxy(loop::Expr per_lane, int64_t low, int64_t high);  // a scalar name for a value that differs per lane
