@@ -49,6 +49,8 @@ class PhaseBuilder {
   // Binds the anchor's result to `value` and stores every output of the group at the element that `index` (of the
   // result) becomes.
   void finish(graph::ValueId result, const Index& index, loop::Expr value);
+  // Stores one output of the group at its own index.
+  void store_output(graph::ValueId output, const Index& index, loop::Expr value) { dag_.store_to(outputs_.at(output), output, index, value); }
   // Dag::at with an index whose leading axes may be longer than the value's shape or broadcast in it.
   loop::Expr broadcast(graph::ValueId value, const Index& index);
   // lanes wide: n + lane < limit. One per n expression.
