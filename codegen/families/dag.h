@@ -34,6 +34,8 @@ class Dag {
   // The value at an index is whatever the function says (an accumulator, a row statistic).
   void bind(graph::ValueId value, std::function<loop::Expr(const Index&)> at);
 
+  void unbind(graph::ValueId value) { functions_.erase(value); }
+
   // Lanes that are past the end in the current tail (a mask of `lanes` lanes with at least one on), or nothing.
   void set_tail(loop::Expr mask) { tail_ = mask; memo_.clear(); }
 
