@@ -1,6 +1,18 @@
-#include "codegen/families/family.h"
+#include "codegen/families/families.h"
 
 namespace frit::codegen {
+
+const std::vector<Family>& family_table() {
+  // Leaked on purpose: nothing in libfrit has a destructor that runs at exit.
+  static const auto* table = new std::vector<Family>{
+      depthwise_family(),  // before conv, which would take it one channel at a time
+      conv_family(), matmul_family(), pool_family(),
+      reduce_family(),     // one pass over a row
+      normalize_family(),  // several
+      pointwise_family(),
+  };
+  return *table;
+}
 
 const Family* find_family(const Group& group, const BuildContext& context, std::string* why_not) {
   for (const Family& family : family_table()) {

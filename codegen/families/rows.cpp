@@ -138,6 +138,7 @@ class RowsBuilder {
   void fill_kept(int32_t pass, const Index& index, const std::function<Expr()>& position) {
     for (size_t k = 0; k < keep_.size(); ++k) {
       if (first_use_[keep_[k]] != pass) continue;
+      dag_.unbind(keep_[k]);
       Expr v = b_.let(dag_.at(keep_[k], index));
       if (v->type.lanes == 1) v = loop::splat(v, lanes_);
       b_.store(kept_buffers_[k], position(), v);
