@@ -61,7 +61,22 @@ Result<Plan> make_plan(graph::Graph graph, const FusionOptions& options);
 // Rebuilds the plan that `record` describes; an error when it does not fit the graph (then make a plan anew).
 Result<Plan> plan_from_record(graph::Graph graph, std::string_view record, const FusionOptions& options);
 
-// Extracts the nodes as a Group: inputs are what they read from outside, outputs what is used outside (or by the graph).
-PlanGroup extract_group(const graph::Graph& graph, const std::vector<graph::NodeId>& nodes);
+// Cuts node sets out of one graph as Groups. Free nodes (views) belong to whoever reads them and may be in several
+// groups; those in `materialized` are computed by one group, which has their values as outputs.
+class Extractor {
+ public:
+  Extractor(const graph::Graph& graph, std::vector<bool> materialized);
+  // `nodes` without their free producers, which are added. Inputs are what is read from outside, outputs what is used
+  // outside or by the graph.
+  PlanGroup extract(const std::vector<graph::NodeId>& nodes) const;
+
+ private:
+  bool escapes(graph::ValueId value, const std::vector<bool>& inside) const;
+  const graph::Graph& graph_;
+  std::vector<bool> materialized_;
+  std::vector<bool> free_;
+  std::vector<bool> is_output_;
+  std::vector<std::vector<graph::Use>> uses_;
+};
 
 }  // namespace frit::fusion
