@@ -176,31 +176,27 @@ class Partitioner {
     return {};
   }
 
-  // A path from a to b that leaves both: then neither could run before the other.
+  // A path from a to b that leaves both: then neither could run before the other. Walks backwards from b, as far as
+  // clusters that reach past a's first node.
   bool makes_cycle(int32_t a, int32_t b) const {
-    const NodeId limit = members_[static_cast<size_t>(b)].back();
+    const NodeId first = members_[static_cast<size_t>(a)].front();
     std::vector<int32_t> open;
-    std::set<int32_t> seen{a};
-    auto push_consumers = [&](int32_t c) {
-      for (size_t id = 0; id <= static_cast<size_t>(limit); ++id) {
-        const int32_t to = cluster_[id];
-        if (to < 0 || seen.count(to)) continue;
-        for (const Source& s : sources_[id])
-          if (cluster_[static_cast<size_t>(s.node)] == c) {
-            if (to == b && c == a) break;
-            seen.insert(to);
-            open.push_back(to);
-            break;
-          }
-      }
+    std::set<int32_t> seen{b};
+    auto push_producers = [&](int32_t c) {
+      for (NodeId id : members_[static_cast<size_t>(c)])
+        for (const Source& s : sources_[static_cast<size_t>(id)]) {
+          const int32_t from = cluster_[static_cast<size_t>(s.node)];
+          if (from == c || (c == b && from == a)) continue;
+          if (members_[static_cast<size_t>(from)].back() < first || !seen.insert(from).second) continue;
+          open.push_back(from);
+        }
     };
-    // Consumers of a other than b, and from there on.
-    push_consumers(a);
+    push_producers(b);
     while (!open.empty()) {
       const int32_t c = open.back();
       open.pop_back();
-      if (c == b) return true;
-      push_consumers(c);
+      if (c == a) return true;
+      push_producers(c);
     }
     return false;
   }
