@@ -12,6 +12,15 @@ HostTensor ramp(Extents shape, float step, float start) {
   return f32(std::move(shape), values);
 }
 
+HostTensor pattern(Extents shape, int64_t seed) {
+  HostTensor out = ramp(std::move(shape));
+  std::vector<float> values(static_cast<size_t>(out.elements()));
+  for (int64_t i = 0; i < out.elements(); ++i) {
+    values[static_cast<size_t>(i)] = static_cast<float>((37 * i + 11 * seed) % 23 - 11) / 8;
+  }
+  return f32(out.shape(), values);
+}
+
 HostTensor noise(Extents shape, uint64_t seed, DType dtype) {
   auto count = checked_element_count(shape);
   EXPECT_TRUE(count.ok());
@@ -26,15 +35,29 @@ HostTensor noise(Extents shape, uint64_t seed, DType dtype) {
   return of_type(dtype, std::move(shape), values);
 }
 
-std::vector<HostTensor> run(const Op& op, const std::vector<const HostTensor*>& inputs,
-                            const std::vector<TensorType>& types) {
-  auto out = evaluate_node(op, inputs, types);
+namespace {
+
+Result<std::vector<HostTensor>> evaluate_op(const Op& op, const Inputs& inputs, const std::vector<TensorType>& types) {
+  std::vector<const HostTensor*> pointers;
+  for (const auto& input : inputs) pointers.push_back(input ? &*input : nullptr);
+  return evaluate_node(op, pointers, types);
+}
+
+}  // namespace
+
+std::vector<HostTensor> run(const Op& op, const Inputs& inputs, const std::vector<TensorType>& types) {
+  auto out = evaluate_op(op, inputs, types);
   EXPECT_TRUE(out.ok()) << out.error().text();
   return out.ok() ? *std::move(out) : std::vector<HostTensor>();
 }
 
-std::string error_of(const Op& op, const std::vector<const HostTensor*>& inputs, const std::vector<TensorType>& types) {
-  auto out = evaluate_node(op, inputs, types);
+HostTensor run_one(const Op& op, const Inputs& inputs, const std::vector<TensorType>& types) {
+  auto out = run(op, inputs, types);
+  return out.empty() ? HostTensor() : out[0];
+}
+
+std::string error_of(const Op& op, const Inputs& inputs, const std::vector<TensorType>& types) {
+  auto out = evaluate_op(op, inputs, types);
   EXPECT_FALSE(out.ok()) << "gave " << out->front().type_text();
   return out.ok() ? std::string() : out.error().text();
 }

@@ -50,54 +50,54 @@ bool all_finite(const std::vector<C>& values) {
   return true;
 }
 
-// One image of one group: x [in_channels, plane], w [out_channels, depth], both converted.
+// One image: x [groups, in_channels, plane], w [groups, out_channels, depth], both converted.
 template <class C>
-class GroupConv {
+class ImageConv {
  public:
-  GroupConv(const Problem& problem, const std::vector<C>& x, const std::vector<C>& w)
-      : p_(problem), x_(x), w_(w), finite_(all_finite(w)) {}
+  ImageConv(const Problem& problem, const std::vector<C>& x, const std::vector<C>& w, bool finite)
+      : p_(problem), x_(x), w_(w), finite_(finite) {}
 
-  // sums[o * count + i] of output channels o0 ... and pixels p0 ...
-  void block(int64_t o0, int64_t channels, int64_t p0, int64_t count, std::vector<C>& sums) const {
-    std::vector<int64_t> offsets;
-    p_.window.find_offsets(p0, count, offsets);
+  // sums[o * count + i] of group g's output channels o0 ... and the `count` pixels that `offsets` belongs to.
+  void block(int64_t g, int64_t o0, int64_t channels, int64_t count, const std::vector<int64_t>& offsets,
+             std::vector<C>& sums) const {
+    const C* x = x_.data() + g * p_.in_channels * p_.plane;
+    const C* w = w_.data() + (g * p_.out_channels + o0) * p_.depth();
     // Padding is not part of the sum. As a zero it only shows where 0 * w is NaN: then its taps are really left out.
-    if (finite_) packed(o0, channels, count, offsets, sums);
-    else direct(o0, channels, count, offsets, sums);
+    // Packing also does not pay for fewer channels than a tile has rows.
+    if (finite_ && channels >= kTile) packed(x, w, channels, count, offsets, sums);
+    else direct(x, w, channels, count, offsets, sums);
   }
 
  private:
-  void packed(int64_t o0, int64_t channels, int64_t count, const std::vector<int64_t>& offsets,
+  void packed(const C* x, const C* w, int64_t channels, int64_t count, const std::vector<int64_t>& offsets,
               std::vector<C>& sums) const {
     Panels<C> weights(channels, p_.depth()), patches(count, p_.depth());
     for (int64_t o = 0; o < channels; ++o) {
-      const C* row = &w_[static_cast<size_t>((o0 + o) * p_.depth())];
-      for (int64_t k = 0; k < p_.depth(); ++k) weights.at(o, k) = row[k];
+      for (int64_t k = 0; k < p_.depth(); ++k) weights.at(o, k) = w[o * p_.depth() + k];
     }
     const int64_t taps = p_.window.taps();
     for (int64_t c = 0; c < p_.in_channels; ++c) {
-      const C* plane = x_.data() + c * p_.plane;
+      const C* plane = x + c * p_.plane;
       for (int64_t t = 0; t < taps; ++t) {
-        const int64_t* offset = &offsets[static_cast<size_t>(t * count)];
+        const int64_t* offset = offsets.data() + t * count;
         for (int64_t i = 0; i < count; ++i) patches.at(i, c * taps + t) = offset[i] < 0 ? C{0} : plane[offset[i]];
       }
     }
     multiply(weights, patches, sums);
   }
 
-  void direct(int64_t o0, int64_t channels, int64_t count, const std::vector<int64_t>& offsets,
+  void direct(const C* x, const C* w, int64_t channels, int64_t count, const std::vector<int64_t>& offsets,
               std::vector<C>& sums) const {
     sums.assign(static_cast<size_t>(channels * count), C{0});
     const int64_t taps = p_.window.taps();
     for (int64_t o = 0; o < channels; ++o) {
-      for (int64_t i = 0; i < count; ++i) {
-        C& sum = sums[static_cast<size_t>(o * count + i)];
-        for (int64_t c = 0; c < p_.in_channels; ++c) {
-          for (int64_t t = 0; t < taps; ++t) {
-            const int64_t offset = offsets[static_cast<size_t>(t * count + i)];
-            if (offset < 0) continue;
-            sum += x_[static_cast<size_t>(c * p_.plane + offset)] *
-                   w_[static_cast<size_t>((o0 + o) * p_.depth() + c * taps + t)];
+      C* row = sums.data() + o * count;
+      for (int64_t c = 0; c < p_.in_channels; ++c) {
+        for (int64_t t = 0; t < taps; ++t) {
+          const int64_t* offset = offsets.data() + t * count;
+          const C weight = w[o * p_.depth() + c * taps + t];
+          for (int64_t i = 0; i < count; ++i) {
+            if (offset[i] >= 0) row[i] += x[c * p_.plane + offset[i]] * weight;
           }
         }
       }
@@ -112,30 +112,36 @@ class GroupConv {
 
 template <class C>
 void convolve(const Problem& p, const Call& call, HostTensor& out) {
-  std::vector<C> bias(static_cast<size_t>(p.groups * p.out_channels), C{0});
-  if (call.has(2)) load(call.in(2), 0, call.in(2).elements(), bias.data());
-  std::vector<C> x(static_cast<size_t>(p.in_channels * p.plane));
-  std::vector<C> w(static_cast<size_t>(p.out_channels * p.depth()));
+  const int64_t all_channels = p.groups * p.out_channels, image_elements = p.groups * p.in_channels * p.plane;
+  std::vector<C> bias(static_cast<size_t>(all_channels), C{0});
+  if (call.has(2)) load(call.in(2), 0, all_channels, bias.data());
+  std::vector<C> w(static_cast<size_t>(all_channels * p.depth())), x(static_cast<size_t>(image_elements));
+  load(call.in(1), 0, call.in(1).elements(), w.data());
+  const bool finite = all_finite(w);
   const int64_t block = block_extent(p.depth());
   const int64_t channel_blocks = (p.out_channels + block - 1) / block, pixel_blocks = (p.pixels + block - 1) / block;
-  for (int64_t g = 0; g < p.groups; ++g) {
-    load(call.in(1), g * p.out_channels * p.depth(), p.out_channels * p.depth(), w.data());
-    for (int64_t n = 0; n < p.batch; ++n) {
-      load(call.in(0), (n * p.groups + g) * p.in_channels * p.plane, p.in_channels * p.plane, x.data());
-      const GroupConv<C> conv(p, x, w);
-      call.parallel(channel_blocks * pixel_blocks, [&](int64_t task) {
-        const int64_t o0 = task / pixel_blocks * block, p0 = task % pixel_blocks * block;
-        const int64_t channels = std::min(block, p.out_channels - o0), count = std::min(block, p.pixels - p0);
-        std::vector<C> sums;
-        conv.block(o0, channels, p0, count, sums);
+  // A task: one block of pixels, whose offsets are found once, and a share of the (group, channel block) pairs.
+  const int64_t pairs = p.groups * channel_blocks, shares = std::min<int64_t>(pairs, 8);
+  for (int64_t n = 0; n < p.batch; ++n) {
+    load(call.in(0), n * image_elements, image_elements, x.data());
+    const ImageConv<C> conv(p, x, w, finite);
+    call.parallel(shares * pixel_blocks, [&](int64_t task) {
+      const int64_t share = task / pixel_blocks, p0 = task % pixel_blocks * block, count = std::min(block, p.pixels - p0);
+      std::vector<int64_t> offsets;
+      std::vector<C> sums;
+      p.window.find_offsets(p0, count, offsets);
+      for (int64_t pair = pairs * share / shares; pair < pairs * (share + 1) / shares; ++pair) {
+        const int64_t g = pair / channel_blocks, o0 = pair % channel_blocks * block;
+        const int64_t channels = std::min(block, p.out_channels - o0);
+        conv.block(g, o0, channels, count, offsets, sums);
         for (int64_t o = 0; o < channels; ++o) {
           const int64_t channel = g * p.out_channels + o0 + o;
-          C* row = &sums[static_cast<size_t>(o * count)];
+          C* row = sums.data() + o * count;
           for (int64_t i = 0; i < count; ++i) row[i] += bias[static_cast<size_t>(channel)];
-          store(out, (n * p.groups * p.out_channels + channel) * p.pixels + p0, count, row);
+          store(out, (n * all_channels + channel) * p.pixels + p0, count, row);
         }
-      });
-    }
+      }
+    });
   }
 }
 

@@ -6,28 +6,32 @@ namespace {
 
 size_t element_bytes(const HostTensor& x) { return dtype_bytes(x.dtype()); }
 
-// `requested` with its 0 and -1 filled in as ONNX Reshape does.
+// `requested` with its 0 and -1 filled in as ONNX Reshape does. Axes that a 0 copies cancel out of what -1 stands for, so
+// that it has an answer when they are empty.
 Result<Extents> reshaped_extents(const Reshape& op, const HostTensor& x, const std::vector<int64_t>& requested) {
-  Extents shape = requested;
-  int64_t inferred = -1, known = 1;
+  Extents shape = requested, uncopied = x.shape(), known;
+  int64_t inferred = -1;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 0 && !op.allowzero) {
       if (static_cast<int64_t>(i) >= x.rank()) {
         return bad(text_of("shape ", extents_text(requested), " copies axis ", i, ", which ", x.type_text(), " lacks"));
       }
-      shape[i] = x.dim(static_cast<int64_t>(i));
-    }
-    if (shape[i] == -1) {
+      shape[i] = x.shape()[i];
+      uncopied[i] = 1;
+    } else if (shape[i] == -1) {
       if (inferred >= 0) return bad(text_of("shape ", extents_text(requested), " has more than one -1"));
       inferred = static_cast<int64_t>(i);
+    } else {
+      known.push_back(shape[i]);
     }
   }
   if (inferred >= 0) {
-    shape[static_cast<size_t>(inferred)] = 1;
-    FRIT_ASSIGN(known, checked_element_count(shape));
-    const bool divides = known > 0 && x.elements() % known == 0;
-    if (!divides) return bad(text_of(x.type_text(), " does not reshape to ", extents_text(requested)));
-    shape[static_cast<size_t>(inferred)] = x.elements() / known;
+    FRIT_ASSIGN(const int64_t divisor, checked_element_count(known));
+    const int64_t dividend = product(uncopied);
+    if (divisor == 0 || dividend % divisor != 0) {
+      return bad(text_of(x.type_text(), " does not reshape to ", extents_text(requested)));
+    }
+    shape[static_cast<size_t>(inferred)] = dividend / divisor;
   }
   return shape;
 }
