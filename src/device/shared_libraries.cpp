@@ -25,7 +25,8 @@ template <class AskVersion>
 LibraryProbe probe(const std::vector<std::string>& candidates, AskVersion ask_version) {
   LibraryProbe probe;
   for (const std::string& path : candidates) {
-    void* const handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    // Stays mapped: NVRTC loses memory when it is unloaded.
+    void* const handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
     if (!handle) {
       const char* why = dlerror();
       std::string text = why ? why : "cannot be opened";

@@ -27,7 +27,7 @@ struct LibraryProbe {
   bool found() const { return !path.empty(); }
 };
 
-// Opens and closes again.
+// What was opened stays mapped for the life of the process.
 LibraryProbe probe_cuda_driver(const std::vector<std::string>& candidates);
 LibraryProbe probe_nvrtc(const std::vector<std::string>& candidates);
 

@@ -194,7 +194,9 @@ TEST(ObjectLoader, LoadIsFast) {
   }
   std::nth_element(times_ms.begin(), times_ms.begin() + 50, times_ms.end());
   RecordProperty("median_us", static_cast<int>(times_ms[50] * 1000));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_LE(times_ms[50], 0.1);
+#endif
 }
 
 TEST(ObjectLoader, LoadsFromManyThreads) {
