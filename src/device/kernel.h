@@ -39,6 +39,13 @@ class Kernel {
     return std::shared_ptr<const Kernel>(new Kernel(std::move(object), address, std::move(name), shape));
   }
 
+  // A function of this program instead of generated code: for tests and stand-ins. object() is null.
+  static std::shared_ptr<const Kernel> from_function(KernelEntry entry, std::string name,
+                                                     const KernelShape& shape) {
+    return std::shared_ptr<const Kernel>(
+        new Kernel(nullptr, reinterpret_cast<const void*>(entry), std::move(name), shape));
+  }
+
   // Runs tiles [args.first_tile, args.last_tile) on the calling thread. On anything but kOk args.error says
   // more.
   KernelStatus launch(const KernelArgs& args) const { return static_cast<KernelStatus>(entry_(&args)); }

@@ -19,6 +19,9 @@ class FlushDenormals {
   // on = false asks for IEEE denormals instead (strict), whatever the caller had set.
   explicit FlushDenormals(bool on = true) : found_(read() & kBits) { set(on ? kBits : 0); }
   ~FlushDenormals() { set(found_); }
+  // For the enter and leave hooks of pool threads, which cannot hold a scope.
+  static void begin_on_thread() { set(kBits); }
+  static void end_on_thread() { set(0); }
   FlushDenormals(const FlushDenormals&) = delete;
   FlushDenormals& operator=(const FlushDenormals&) = delete;
 
