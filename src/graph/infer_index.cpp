@@ -36,7 +36,7 @@ std::optional<std::vector<float>> constant_floats(const InferContext& c, size_t 
   return out;
 }
 
-Result<Types> resized_by_scales(InferContext& c, const std::vector<float>& scales) {
+Result<Shape> resized_by_scales(InferContext& c, const std::vector<float>& scales) {
   FRIT_TRY(c.require_count("scales", scales.size(), c.rank(0), c.rank(0)));
   Shape out = c.shape(0);
   for (size_t k = 0; k < out.size(); ++k) {
@@ -47,7 +47,26 @@ Result<Types> resized_by_scales(InferContext& c, const std::vector<float>& scale
     const auto size = scaled(out[k], scales[k]);
     out[k] = size ? *size : c.data_dependent(0, out.size(), k);
   }
-  return Types{make_type(c.dtype(0), std::move(out))};
+  return out;
+}
+
+Result<Shape> resized(const Resize& op, InferContext& c) {
+  const size_t rank = c.rank(0);
+  if (!c.has(1)) return op.scales.empty() ? c.declared_shape(rank) : resized_by_scales(c, op.scales);
+  FRIT_TRY(c.require_rank(1, 1));
+  if (const auto n = c.shape(1)[0].constant()) {
+    FRIT_TRY(c.require_count(op.by_scales ? "scales" : "sizes", static_cast<size_t>(*n), rank, rank));
+  }
+  if (op.by_scales) {
+    FRIT_TRY(c.require_dtype(1, c.dtype(1) == DType::kF32, "f32"));
+    if (const auto scales = constant_floats(c, 1)) return resized_by_scales(c, *scales);
+  } else {
+    FRIT_TRY(c.require_index_type(1));
+    if (const auto sizes = c.known(1); sizes && sizes->size() == rank) return *sizes;
+  }
+  Shape out;
+  for (size_t k = 0; k < rank; ++k) out.push_back(c.data_dependent(0, rank, k));
+  return out;
 }
 
 // The value of a one-element constant as a double.
@@ -139,26 +158,12 @@ Result<Types> infer_op(const ScatterND&, InferContext& c) {
 
 Result<Types> infer_op(const Resize& op, InferContext& c) {
   FRIT_TRY(c.require_dtype(0, is_numeric(c.dtype(0)), "a numeric type"));
-  const size_t rank = c.rank(0);
-  if (!c.has(1)) {
-    if (!op.scales.empty()) return resized_by_scales(c, op.scales);
-    FRIT_ASSIGN(Shape out, c.declared_shape(rank));
-    return Types{make_type(c.dtype(0), std::move(out))};
+  FRIT_ASSIGN(Shape out, resized(op, c));
+  for (size_t k = 0; k < out.size(); ++k) {
+    if (c.shape(0)[k] == Dim(0) && out[k].constant().value_or(0) > 0) {
+      return c.fail("axis ", k, " is empty and cannot be resized to ", out[k].text(), " elements");
+    }
   }
-  FRIT_TRY(c.require_rank(1, 1));
-  if (const auto n = c.shape(1)[0].constant()) {
-    FRIT_TRY(c.require_count(op.by_scales ? "scales" : "sizes", static_cast<size_t>(*n), rank, rank));
-  }
-  if (op.by_scales) {
-    FRIT_TRY(c.require_dtype(1, c.dtype(1) == DType::kF32, "f32"));
-    if (const auto scales = constant_floats(c, 1)) return resized_by_scales(c, *scales);
-  } else {
-    FRIT_TRY(c.require_index_type(1));
-    if (const auto sizes = c.known(1); sizes && sizes->size() == rank)
-      return Types{make_type(c.dtype(0), *sizes)};
-  }
-  Shape out;
-  for (size_t k = 0; k < rank; ++k) out.push_back(c.data_dependent(0, rank, k));
   return Types{make_type(c.dtype(0), std::move(out))};
 }
 

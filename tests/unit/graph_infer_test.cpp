@@ -255,6 +255,8 @@ TEST(Infer, ResizeAndGenerators) {
   const ValueId x = o.in(f32({b, 3, 10, s}));
   Resize r{ResizeMode::kNearest, ResizeCoord::kAsymmetric, ResizeNearest::kFloor, -0.75f, false, false, {}};
   EXPECT_EQ(o.type(r, {x, o.ints({1, 3, 20, 30})}), "f32[1,3,20,30]");
+  EXPECT_EQ(o.type(r, {o.in(f32({1, 3, 0, 5})), o.ints({1, 3, 2, 5})}),
+            "axis 2 is empty and cannot be resized to 2 elements");
   r.by_scales = true;
   EXPECT_EQ(o.type(r, {x, o.floats({1, 1, 2, 2})}), "f32[b,3,20,2*s]");
   EXPECT_EQ(o.type(r, {x, o.floats({1, 1, 0.75f, 0.5f})}), "f32[b,3,7,s/2]");
