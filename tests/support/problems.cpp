@@ -1,0 +1,344 @@
+#include "support/problems.h"
+
+#include <algorithm>
+#include <random>
+
+#include "graph/infer.h"
+
+namespace frit::testing {
+namespace {
+
+using graph::Graph;
+using graph::Op;
+using graph::Shape;
+using graph::TensorType;
+using graph::ValueId;
+using Extents = std::vector<int64_t>;
+
+class Maker {
+ public:
+  explicit Maker(uint64_t seed) : random_(seed) {}
+
+  int64_t pick(std::initializer_list<int64_t> values) { return *(values.begin() + static_cast<long>(random_() % values.size())); }
+  int64_t between(int64_t low, int64_t high) { return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1)); }
+  bool chance(int one_in) { return random_() % static_cast<uint64_t>(one_in) == 0; }
+
+  static Shape shape(const Extents& e) { return Shape(e.begin(), e.end()); }
+  ValueId input(const Extents& e, DType t = DType::kF32) { return g.add_input({t, shape(e), {}}); }
+  ValueId constant(const Extents& e, DType t = DType::kF32, int64_t low = 0, int64_t high = 0) {
+    int64_t n = 1;
+    for (int64_t d : e) n *= d;
+    if (t == DType::kI64) {
+      std::vector<int64_t> values;
+      for (int64_t i = 0; i < n; ++i) values.push_back(between(low, high));
+      return g.add_constant({t, shape(e), {}}, graph::make_constant_of(values));
+    }
+    std::vector<float> values;
+    for (int64_t i = 0; i < n; ++i) values.push_back(static_cast<float>(static_cast<int64_t>(random_() % 2001) - 1000) / 700.0f);
+    return g.add_constant({t, shape(e), {}}, graph::make_constant_of(values));
+  }
+  ValueId maybe_constant(const Extents& e) { return chance(2) ? constant(e) : input(e); }
+  ValueId add(Op op, std::vector<ValueId> inputs) {
+    const graph::NodeId id = static_cast<graph::NodeId>(g.nodes.size());
+    graph::Node node{std::move(op), std::move(inputs), {}, {}, {}, false};
+    auto types = graph::infer_types(g, node);
+    if (!types.ok()) std::abort();  // a bug of the test
+    g.add_node(node.op, node.inputs, *types);
+    return g.node(id).outputs[0];
+  }
+  ValueId reshape(ValueId x, const Extents& e) { return g.add(graph::Reshape{}, {x}, {g.value(x).type.dtype, shape(e), {}}); }
+  ValueId scalar(float v) { return g.add_constant({DType::kF32, {}, {}}, graph::make_constant_of(std::vector<float>{v})); }
+  Extents dims(ValueId v) { return *graph::constant_shape(g.value(v).type.shape); }
+
+  // A few pointwise ops after a value: activation, bias along an axis, residual.
+  ValueId epilogue(ValueId x, int64_t channel_axis) {
+    const Extents e = dims(x);
+    for (int64_t n = between(0, 3); n > 0; --n) {
+      switch (random_() % 6) {
+        case 0: x = add(graph::Unary{graph::UnaryOp::kRelu}, {x}); break;
+        case 1: x = add(graph::Binary{graph::BinaryOp::kAdd}, {x, maybe_constant(e)}); break;
+        case 2: {
+          Extents b(e.size(), 1);
+          b[static_cast<size_t>(channel_axis)] = e[static_cast<size_t>(channel_axis)];
+          x = add(graph::Binary{graph::BinaryOp::kMul}, {x, maybe_constant(b)});
+          break;
+        }
+        case 3: x = add(graph::Binary{graph::BinaryOp::kMul}, {x, add(graph::Unary{graph::UnaryOp::kSigmoid}, {x})}); break;
+        case 4: x = add(graph::Binary{graph::BinaryOp::kMin}, {x, scalar(1.5f)}); break;
+        default: x = add(graph::Unary{graph::UnaryOp::kTanh}, {x}); break;
+      }
+    }
+    return x;
+  }
+  Graph finish(std::vector<ValueId> outputs) {
+    g.outputs = std::move(outputs);
+    g.output_names.resize(g.outputs.size());
+    graph::compact(g);
+    return std::move(g);
+  }
+
+  Graph g;
+  std::mt19937_64 random_;
+};
+
+Graph matmul(uint64_t seed) {
+  Maker m(seed);
+  const int64_t rows = m.pick({1, 1, 2, 3, 5, 7, 13, 16, 31, 64}), n = m.pick({1, 3, 8, 15, 16, 17, 33, 48, 64, 100, 131});
+  const int64_t k = m.pick({0, 1, 2, 3, 5, 16, 17, 37, 64, 150});
+  Extents batch;
+  for (int64_t i = m.between(0, 2); i > 0; --i) batch.push_back(m.pick({1, 2, 3}));
+  Extents a = batch, b = m.chance(2) ? Extents{} : batch;
+  if (!b.empty() && m.chance(3)) b[0] = 1;
+  if (!a.empty() && !b.empty() && m.chance(4)) a[0] = 1;
+  const bool transpose_b = m.chance(3), transpose_a = m.chance(4);
+  auto matrix = [&](Extents lead, int64_t r, int64_t c, bool transposed, bool constant) {
+    if (transposed) std::swap(r, c);
+    lead.push_back(r);
+    lead.push_back(c);
+    ValueId v = constant ? m.constant(lead) : m.input(lead);
+    if (!transposed) return v;
+    std::vector<int64_t> perm;
+    for (size_t i = 0; i < lead.size(); ++i) perm.push_back(static_cast<int64_t>(i));
+    std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+    return m.add(graph::Transpose{perm}, {v});
+  };
+  ValueId x = matrix(a, rows, k, transpose_a, false), w = matrix(b, k, n, transpose_b, m.chance(2));
+  ValueId y = m.add(graph::MatMul{}, {x, w});
+  y = m.epilogue(y, static_cast<int64_t>(m.dims(y).size()) - 1);
+  if (m.chance(4)) {  // split into heads and move them, as attention does
+    Extents e = m.dims(y);
+    if (e.back() % 2 == 0) {
+      Extents split(e.begin(), e.end() - 1);
+      split.push_back(2);
+      split.push_back(e.back() / 2);
+      y = m.reshape(y, split);
+      std::vector<int64_t> perm;
+      for (size_t i = 0; i < split.size(); ++i) perm.push_back(static_cast<int64_t>(i));
+      std::swap(perm[perm.size() - 2], perm[perm.size() - 3]);
+      y = m.add(graph::Transpose{perm}, {y});
+    }
+  }
+  return m.finish({y});
+}
+
+Graph conv_of(Maker& m, bool depthwise) {
+  const int64_t rank = m.pick({1, 2, 2, 2, 3});
+  const int64_t groups = depthwise ? m.pick({2, 5, 16, 19, 33}) : m.pick({1, 1, 1, 2, 3});
+  const int64_t ic = depthwise ? 1 : m.pick({1, 2, 3, 7, 16, 20}), oc = depthwise ? 1 : m.pick({1, 2, 5, 16, 17, 40});
+  Extents x{m.pick({1, 1, 2}), ic * groups}, w{oc * groups, ic};
+  graph::Conv op;
+  op.groups = groups;
+  std::vector<int64_t> before, after;
+  for (int64_t k = 0; k < rank; ++k) {
+    const int64_t kernel = m.pick({1, 1, 2, 3, 3, 5}), dilation = m.pick({1, 1, 1, 2, 3}), reach = (kernel - 1) * dilation + 1;
+    const int64_t lo = m.between(0, reach / 2 + 1), hi = m.between(0, reach / 2 + 1);
+    const int64_t size = std::max<int64_t>(m.pick(rank == 3 ? std::initializer_list<int64_t>{1, 3, 5} : std::initializer_list<int64_t>{1, 4, 7, 9, 14}), reach - lo - hi);
+    x.push_back(std::max<int64_t>(size, 1));
+    w.push_back(kernel);
+    op.strides.push_back(m.pick({1, 1, 2, 3}));
+    op.dilations.push_back(dilation);
+    before.push_back(lo);
+    after.push_back(hi);
+  }
+  op.pads = before;
+  op.pads.insert(op.pads.end(), after.begin(), after.end());
+  ValueId in = m.input(x);
+  if (m.chance(2)) in = m.add(graph::Unary{graph::UnaryOp::kNeg}, {in});  // an inner value: it may be channels-last
+  std::vector<ValueId> inputs{in, m.maybe_constant(w)};
+  if (m.chance(2)) inputs.push_back(m.maybe_constant({oc * groups}));
+  ValueId y = m.epilogue(m.add(op, inputs), 1);
+  if (m.chance(2)) y = m.add(graph::Unary{graph::UnaryOp::kAbs}, {m.reshape(y, m.dims(y))});
+  return m.finish({y});
+}
+Graph conv(uint64_t seed) {
+  Maker m(seed);
+  return conv_of(m, false);
+}
+Graph depthwise(uint64_t seed) {
+  Maker m(seed);
+  return conv_of(m, true);
+}
+
+Graph pool(uint64_t seed) {
+  Maker m(seed);
+  const int64_t rank = m.pick({1, 2, 2, 3});
+  graph::Pool op;
+  op.op = m.chance(2) ? graph::PoolOp::kMax : graph::PoolOp::kAvg;
+  op.count_include_pad = op.op == graph::PoolOp::kAvg && m.chance(2);
+  op.ceil_mode = !op.count_include_pad && m.chance(3);
+  Extents x{m.pick({1, 2}), m.pick({1, 3, 16, 21, 40})};
+  std::vector<int64_t> after;
+  for (int64_t k = 0; k < rank; ++k) {
+    const int64_t kernel = m.pick({1, 2, 3, 5}), dilation = op.op == graph::PoolOp::kMax ? m.pick({1, 1, 2}) : 1;
+    op.kernel.push_back(kernel);
+    op.dilations.push_back(dilation);
+    op.strides.push_back(m.pick({1, 2, 3}));
+    op.pads.push_back(m.between(0, kernel / 2));
+    after.push_back(m.between(0, kernel / 2));
+    x.push_back(std::max<int64_t>(m.pick({1, 4, 7, 10}), (kernel - 1) * dilation + 1));
+  }
+  op.pads.insert(op.pads.end(), after.begin(), after.end());
+  ValueId in = m.input(x);
+  if (m.chance(2)) in = m.add(graph::Unary{graph::UnaryOp::kNeg}, {in});
+  return m.finish({m.epilogue(m.add(op, {in}), 1)});
+}
+
+Extents small_shape(Maker& m, int64_t rank, bool empty = true) {
+  Extents e;
+  for (int64_t k = 0; k < rank; ++k) e.push_back(empty && m.chance(40) ? 0 : m.pick({1, 2, 3, 5, 7, 16, 19, 33}));
+  return e;
+}
+
+Graph reduce(uint64_t seed) {
+  Maker m(seed);
+  const int64_t rank = m.between(1, 4);
+  const Extents e = small_shape(m, rank);
+  ValueId x = m.input(e);
+  if (m.chance(3)) x = m.add(graph::Binary{graph::BinaryOp::kMul}, {x, x});
+  graph::Reduce op;
+  op.op = static_cast<graph::ReduceOp>(m.between(0, 4));
+  op.keepdims = m.chance(2);
+  for (int64_t a = 0; a < rank; ++a)
+    if (m.chance(2)) op.axes.push_back(a);
+  if (op.axes.empty()) op.axes.push_back(m.between(0, rank - 1));
+  ValueId y = m.add(op, {x});
+  if (m.chance(2)) y = m.add(graph::Unary{graph::UnaryOp::kSigmoid}, {y});
+  return m.finish({y});
+}
+
+ValueId reduce_last(Maker& m, graph::ReduceOp op, ValueId x, const std::vector<int64_t>& axes) { return m.add(graph::Reduce{op, axes, true}, {x}); }
+
+Graph normalize(uint64_t seed) {
+  Maker m(seed);
+  const int64_t rank = m.between(1, 4);
+  const Extents e = small_shape(m, rank, false);
+  std::vector<int64_t> axes{m.chance(3) ? m.between(0, rank - 1) : rank - 1};
+  if (axes[0] + 1 < rank && m.chance(2)) axes.push_back(axes[0] + 1);
+  ValueId x = m.input(e);
+  if (m.chance(3)) x = m.add(graph::Binary{graph::BinaryOp::kAdd}, {x, m.input(e)});
+  using B = graph::BinaryOp;
+  ValueId y;
+  if (m.chance(2)) {  // softmax
+    ValueId d = m.add(graph::Binary{B::kSub}, {x, reduce_last(m, graph::ReduceOp::kMax, x, axes)});
+    ValueId p = m.add(graph::Unary{graph::UnaryOp::kExp}, {d});
+    y = m.add(graph::Binary{B::kDiv}, {p, reduce_last(m, graph::ReduceOp::kSum, p, axes)});
+  } else {  // layer norm
+    ValueId d = m.add(graph::Binary{B::kSub}, {x, reduce_last(m, graph::ReduceOp::kMean, x, axes)});
+    ValueId v = reduce_last(m, graph::ReduceOp::kMean, m.add(graph::Binary{B::kMul}, {d, d}), axes);
+    ValueId s = m.add(graph::Unary{graph::UnaryOp::kSqrt}, {m.add(graph::Binary{B::kAdd}, {v, m.scalar(1e-5f)})});
+    y = m.add(graph::Binary{B::kDiv}, {d, s});
+    if (m.chance(2)) y = m.add(graph::Binary{B::kMul}, {y, m.maybe_constant({e.back()})});
+  }
+  return m.finish({y});
+}
+
+Graph pointwise(uint64_t seed) {
+  Maker m(seed);
+  const int64_t rank = m.between(0, 4);
+  const Extents e = small_shape(m, rank);
+  auto operand = [&] {
+    Extents b = e;
+    for (int64_t& d : b)
+      if (m.chance(4)) d = 1;
+    while (!b.empty() && m.chance(4)) b.erase(b.begin());
+    return m.maybe_constant(b);
+  };
+  ValueId x = m.input(e);
+  std::vector<ValueId> outputs;
+  for (int64_t n = m.between(1, 5); n > 0; --n) {
+    switch (m.between(0, 7)) {
+      case 0: x = m.add(graph::Binary{graph::BinaryOp::kAdd}, {x, operand()}); break;
+      case 1: x = m.add(graph::Binary{graph::BinaryOp::kMul}, {x, operand()}); break;
+      case 2: x = m.add(graph::Binary{graph::BinaryOp::kMax}, {x, operand()}); break;
+      case 3: x = m.add(graph::Select{}, {m.add(graph::Binary{graph::BinaryOp::kLt}, {x, operand()}), x, operand()}); break;
+      case 4: x = m.add(graph::Unary{graph::UnaryOp::kTanh}, {x}); break;
+      case 5: x = m.add(graph::Unary{graph::UnaryOp::kErf}, {x}); break;
+      case 6: x = m.add(graph::Cast{DType::kF32}, {m.add(graph::Unary{graph::UnaryOp::kIsNan}, {x})}); break;
+      default: x = m.add(graph::Unary{graph::UnaryOp::kSigmoid}, {x}); break;
+    }
+    if (m.chance(5)) outputs.push_back(x);
+  }
+  outputs.push_back(x);
+  std::sort(outputs.begin(), outputs.end());
+  outputs.erase(std::unique(outputs.begin(), outputs.end()), outputs.end());
+  return m.finish(outputs);
+}
+
+Graph movement(uint64_t seed) {
+  Maker m(seed);
+  const int64_t rank = m.between(1, 4);
+  Extents e = small_shape(m, rank, false);
+  const DType t = m.chance(4) ? DType::kI64 : DType::kF32;
+  ValueId x = m.input(e, t);
+  for (int64_t n = m.between(1, 3); n > 0; --n) {
+    const auto axis = static_cast<size_t>(m.between(0, static_cast<int64_t>(e.size()) - 1));
+    switch (m.between(0, 6)) {
+      case 0: {
+        std::vector<int64_t> perm;
+        for (size_t i = 0; i < e.size(); ++i) perm.push_back(static_cast<int64_t>(i));
+        std::shuffle(perm.begin(), perm.end(), m.random_);
+        x = m.add(graph::Transpose{perm}, {x});
+        break;
+      }
+      case 1: {
+        Extents flat{1};
+        for (int64_t d : e) flat[0] *= d;
+        x = m.reshape(x, m.chance(2) || flat[0] % 2 ? flat : Extents{2, flat[0] / 2});
+        break;
+      }
+      case 2: {
+        graph::Slice s;
+        Extents out = e;
+        s.starts.assign(e.size(), 0);
+        s.steps.assign(e.size(), 1);
+        const bool back = m.chance(3);
+        s.steps[axis] = back ? -1 : m.pick({1, 2});
+        s.starts[axis] = back ? e[axis] - 1 : e[axis] / 3;
+        out[axis] = back ? e[axis] : std::max<int64_t>(1, (e[axis] - e[axis] / 3) / s.steps[axis]);
+        x = m.g.add(s, {x}, {t, Maker::shape(out), {}});
+        break;
+      }
+      case 3: {
+        Extents other = e;
+        other[axis] = m.pick({1, 3, 16});
+        x = m.add(graph::Concat{static_cast<int64_t>(axis)}, m.chance(2) ? std::vector<ValueId>{x, m.input(other, t)} : std::vector<ValueId>{m.input(other, t), x, m.input(e, t)});
+        break;
+      }
+      case 4: {
+        graph::Pad p;
+        p.mode = m.chance(2) ? graph::PadMode::kConstant : graph::PadMode::kEdge;
+        p.before.assign(e.size(), 0);
+        p.after.assign(e.size(), 0);
+        p.before[axis] = m.between(0, 3);
+        p.after[axis] = m.between(0, 3);
+        x = m.add(p, {x});
+        break;
+      }
+      case 5: {
+        const Extents indices = m.chance(2) ? Extents{m.pick({1, 3, 20})} : Extents{2, 3};
+        x = m.add(graph::Gather{static_cast<int64_t>(axis)}, {x, m.constant(indices, DType::kI64, -e[axis], e[axis] - 1)});
+        break;
+      }
+      default:
+        x = t == DType::kF32 ? m.add(graph::Unary{graph::UnaryOp::kAbs}, {x}) : m.add(graph::Binary{graph::BinaryOp::kAdd}, {x, x});
+        break;
+    }
+    e = m.dims(x);
+  }
+  if (t == DType::kF32 && m.chance(2)) x = m.add(graph::Unary{graph::UnaryOp::kNeg}, {x});
+  return m.finish({x});
+}
+
+}  // namespace
+
+const std::vector<ProblemKind>& problem_kinds() {
+  static const std::vector<ProblemKind> kinds = {
+      {1, "Matmul", "matmul", false, matmul},       {2, "Conv", "conv", false, conv},
+      {3, "Depthwise", "depthwise", false, depthwise}, {4, "Pool", "pool", true, pool},
+      {5, "Reduce", "reduce", true, reduce},        {6, "Normalize", "normalize", false, normalize},
+      {7, "Pointwise", "", true, pointwise},        {8, "Movement", "", true, movement},
+  };
+  return kinds;
+}
+
+}  // namespace frit::testing
