@@ -61,7 +61,8 @@ void check(const graph::Graph& g, uint64_t seed, bool special, const std::string
     for (size_t k = 0; k < want->size(); ++k) {
       std::string where;
       const double d = testing::largest_difference((*got)[k], (*want)[k], &where);
-      ASSERT_LE(d, 1e-5) << (interpret ? "interpreter, " : "kernel, ") << where << "\nseed " << seed << " target " << options.target.text()
+      // Sums in another order, then amplified by an activation: well inside of the bound of `default`.
+      ASSERT_LE(d, 5e-5) << (interpret ? "interpreter, " : "kernel, ") << where << "\nseed " << seed << " target " << options.target.text()
                          << " numerics " << numerics_name(options.numerics) << " threads " << options.threads << "\n"
                          << params_text << graph::print(g);
     }
@@ -75,7 +76,7 @@ TEST_P(Kernels, AgreeWithTheEvaluator) {
   for (int i = 0; i < problem_count(); ++i) {
     const uint64_t seed = only ? std::strtoull(only, nullptr, 10) : 1000 * static_cast<uint64_t>(GetParam().number) + static_cast<uint64_t>(i);
     const graph::Graph g = GetParam().make(seed);
-    check(g, seed, i % 5 == 4 && GetParam().special, GetParam().family);
+    check(g, seed, testing::is_special(seed) && GetParam().special, GetParam().family);
     if (HasFatalFailure() || only) return;
   }
 }

@@ -67,7 +67,7 @@ Result<std::vector<HostTensor>> run_compiled(graph::Graph graph, std::span<const
   }
   exec::RunOptions run;
   std::optional<base::PoolLease> lease;
-  base::ThreadPool pool = base::ThreadPool::open();
+  FRIT_ASSIGN(base::ThreadPool pool, base::ThreadPool::open());
   if (options.threads > 1) {
     FRIT_TRY(pool.reserve(options.threads));
     FRIT_ASSIGN(base::PoolLease taken, pool.acquire(options.threads, exec::worker_hooks(exec_plan->flush_denormals())));
