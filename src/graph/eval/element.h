@@ -125,44 +125,14 @@ T to_storage(C value) {
   }
 }
 
-// dst[i] = element start + i of `tensor`, for i in [0, count).
+// dst[i] = element start + i of `tensor`, for i in [0, count). C is double, int64_t or uint64_t in all three.
 template <class C>
-void load(const HostTensor& tensor, int64_t start, int64_t count, C* dst) {
-  with_storage_type(tensor.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const std::byte* src = tensor.bytes() + static_cast<size_t>(start) * sizeof(T);
-    for (int64_t i = 0; i < count; ++i) {
-      T element;
-      std::memcpy(&element, src + static_cast<size_t>(i) * sizeof(T), sizeof(T));
-      dst[i] = from_storage<C>(element);
-    }
-  });
-}
-
+void load(const HostTensor& tensor, int64_t start, int64_t count, C* dst);
 // dst[i] = element offsets[i] of `tensor`.
 template <class C>
-void load_at(const HostTensor& tensor, const int64_t* offsets, int64_t count, C* dst) {
-  with_storage_type(tensor.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    for (int64_t i = 0; i < count; ++i) {
-      T element;
-      std::memcpy(&element, tensor.bytes() + static_cast<size_t>(offsets[i]) * sizeof(T), sizeof(T));
-      dst[i] = from_storage<C>(element);
-    }
-  });
-}
-
+void load_at(const HostTensor& tensor, const int64_t* offsets, int64_t count, C* dst);
 // Element start + i of `tensor` = src[i], rounded or cut to the element type.
 template <class C>
-void store(HostTensor& tensor, int64_t start, int64_t count, const C* src) {
-  with_storage_type(tensor.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    std::byte* dst = tensor.mutable_bytes() + static_cast<size_t>(start) * sizeof(T);
-    for (int64_t i = 0; i < count; ++i) {
-      const T element = to_storage<T>(src[i]);
-      std::memcpy(dst + static_cast<size_t>(i) * sizeof(T), &element, sizeof(T));
-    }
-  });
-}
+void store(HostTensor& tensor, int64_t start, int64_t count, const C* src);
 
 }  // namespace frit::graph::eval
