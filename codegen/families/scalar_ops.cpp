@@ -48,22 +48,11 @@ Expr floats(UnaryOp op, Expr x) {
     case UnaryOp::kRound: return loop::unary(OpCode::kRoundEven, x);
     case UnaryOp::kSqrt: return loop::unary(OpCode::kSqrt, x);
     case UnaryOp::kRecip: return number(x, 1) / x;
-    case UnaryOp::kExp: return loop::exp(x);
-    case UnaryOp::kLog: return loop::log(x);
-    case UnaryOp::kErf: return loop::erf(x);
-    case UnaryOp::kTanh: return loop::tanh(x);
-    case UnaryOp::kSigmoid: return loop::sigmoid(x);
-    case UnaryOp::kSin: return loop::sin(x);
-    case UnaryOp::kCos: return loop::cos(x);
-    case UnaryOp::kTan: return loop::tan(x);
-    case UnaryOp::kAsin: return loop::asin(x);
-    case UnaryOp::kAcos: return loop::acos(x);
-    case UnaryOp::kAtan: return loop::atan(x);
-    case UnaryOp::kSinh: return loop::sinh(x);
-    case UnaryOp::kCosh: return loop::cosh(x);
-    case UnaryOp::kAsinh: return loop::asinh(x);
-    case UnaryOp::kAcosh: return loop::acosh(x);
-    case UnaryOp::kAtanh: return loop::atanh(x);
+    case UnaryOp::kExp: return loop::math::exp(x);
+    case UnaryOp::kLog: return loop::math::log(x);
+    case UnaryOp::kErf: return loop::math::erf(x);
+    case UnaryOp::kTanh: return loop::math::tanh(x);
+    case UnaryOp::kSigmoid: return loop::math::sigmoid(x);
     default: return x;
   }
 }
@@ -72,9 +61,15 @@ Expr floats(UnaryOp op, Expr x) {
 
 bool can_emit(const graph::Op& op, DType operand, DType result) {
   (void)result;
-  if (const auto* u = std::get_if<graph::Unary>(&op)) return !(needs_math(u->op) && operand == DType::kF64);
+  if (const auto* u = std::get_if<graph::Unary>(&op)) {
+    switch (u->op) {
+      case UnaryOp::kSin: case UnaryOp::kCos: case UnaryOp::kTan: case UnaryOp::kAsin: case UnaryOp::kAcos: case UnaryOp::kAtan:
+      case UnaryOp::kSinh: case UnaryOp::kCosh: case UnaryOp::kAsinh: case UnaryOp::kAcosh: case UnaryOp::kAtanh: return false;
+      default: return !(needs_math(u->op) && operand == DType::kF64);
+    }
+  }
   if (const auto* b = std::get_if<graph::Binary>(&op)) {
-    if (b->op == BinaryOp::kPow) return operand == DType::kF32 || is_half(operand);
+    if (b->op == BinaryOp::kPow) return false;
     if (b->op == BinaryOp::kModTrunc || b->op == BinaryOp::kModFloor) return !is_float(operand);
     if (b->op == BinaryOp::kDiv) return true;
   }
@@ -110,8 +105,7 @@ Expr emit_binary(BinaryOp op, Expr a, Expr b) {
     case BinaryOp::kSub: return a - b;
     case BinaryOp::kMul: return a * b;
     case BinaryOp::kDiv: return is_float(t) ? a / b : divide_integers(OpCode::kDiv, a, b);
-    case BinaryOp::kPow:
-      return is_half(t) ? loop::cast(loop::pow(loop::cast(a, DType::kF32), loop::cast(b, DType::kF32)), t) : loop::pow(a, b);
+    case BinaryOp::kPow: return a;  // refused by can_emit
     // A constant stands first: then min and max are one instruction, since only a NaN on the left needs care.
     case BinaryOp::kMin: return loop::is_const(b) ? loop::min(b, a) : loop::min(a, b);
     case BinaryOp::kMax: return loop::is_const(b) ? loop::max(b, a) : loop::max(a, b);
