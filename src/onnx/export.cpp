@@ -1,5 +1,6 @@
 #include "onnx/export.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/text.h"
@@ -16,6 +17,8 @@ using base::text_of;
 
 constexpr int64_t kIrVersion = 9, kOpset = 20;
 constexpr uint64_t kProtobufLimit = (uint64_t{1} << 31) - 1;
+// Shapes, scales and the like stay inside: other readers' shape inference does not look into data files.
+constexpr uint64_t kLeastExternal = 1024;
 constexpr uint64_t kAlignment = 64;  // of external data: enough to be used in place by any kernel
 
 // External data under construction: where each constant goes, and the bytes.
@@ -96,7 +99,7 @@ Status Exporter::add_constant(graph::ValueId id) {
   m.integer(2, dtype_to_onnx(value.type.dtype));
   m.text(8, name);
   const std::string_view bytes = bytes_of(*value.constant);
-  if (data_ != nullptr && bytes.size() >= options_.external_from_bytes && !bytes.empty()) {
+  if (data_ != nullptr && bytes.size() >= std::max(options_.external_from_bytes, kLeastExternal)) {
     const auto entry = [&](std::string_view key, std::string_view text) {
       MessageWriter e;
       e.text(1, key);
@@ -211,6 +214,15 @@ Status export_model(base::FileSystem& files, const graph::Graph& graph, const st
   FRIT_ASSIGN(const MessageWriter model, Exporter(graph, options, &file).run());
   if (!file.pieces.empty()) FRIT_TRY(files.write_pieces(data, file.pieces, 0644));
   return files.write_pieces(path, model.pieces(), 0644);
+}
+
+std::string export_tensor(const graph::TensorType& type, std::string_view bytes, const std::string& name) {
+  MessageWriter m;
+  for (const graph::Dim& dim : type.shape) m.integer(1, dim.value());
+  m.integer(2, dtype_to_onnx(type.dtype));
+  m.text(8, name);
+  m.payload(9, bytes);
+  return m.joined();
 }
 
 }  // namespace frit::onnx

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/seams.h"
 #include "frit/result.h"
@@ -16,8 +17,8 @@ namespace frit::onnx {
 
 struct ExportOptions {
   std::string producer = "frit";
-  // Constants of at least this many bytes go to PATH's external data file. Protobuf readers stop at 2 GB per
-  // model, so a larger one needs it.
+  // Constants of at least this many bytes (and never less than 1024) go to PATH's external data file.
+  // Protobuf readers stop at 2 GB per model, so a larger one needs it.
   uint64_t external_from_bytes = UINT64_MAX;
 };
 
@@ -28,5 +29,9 @@ Result<std::string> export_bytes(const graph::Graph& graph, const ExportOptions&
 // replaced as a whole; the data file first.
 Status export_model(base::FileSystem& files, const graph::Graph& graph, const std::string& path,
                     const ExportOptions& options = {});
+
+// One TensorProto, as test data and tools exchange them: `bytes` are row-major and little-endian. The shape
+// must be constant.
+std::string export_tensor(const graph::TensorType& type, std::string_view bytes, const std::string& name);
 
 }  // namespace frit::onnx

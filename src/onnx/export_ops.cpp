@@ -117,6 +117,19 @@ Status write_binary(NodeWriter& w, graph::BinaryOp op) {
   return {};
 }
 
+// ONNX sums and reduces integers of 32 and 64 bits only; cutting a wider sum gives the wrapped narrow one.
+void write_widened(NodeWriter& w, std::string_view op, const std::string& parameter,
+                   const Attributes& attributes) {
+  const DType dtype = w.type(0).dtype;
+  if (is_float(dtype) || dtype_bytes(dtype) >= 4) {
+    w.finish(op, {w.in(0), parameter}, attributes);
+    return;
+  }
+  const std::string wide = w.temp("Cast", {w.in(0)}, {{"to", int64_t{dtype_to_onnx(DType::kI32)}}});
+  const std::string result = w.temp(op, {wide, parameter}, attributes);
+  w.finish("Cast", {result}, {{"to", int64_t{dtype_to_onnx(dtype)}}});
+}
+
 Status write_top_k(NodeWriter& w, const graph::TopK& op) {
   const std::string k = w.type(1).shape.empty() ? w.temp("Reshape", {w.in(1), w.ints({1})}) : w.in(1);
   w.finish("TopK", {w.in(0), k},
@@ -270,7 +283,7 @@ struct Visitor {
     return plain("Cast", {{"to", int64_t{dtype_to_onnx(op.to)}}});
   }
   Status operator()(const graph::Reduce& op) const {
-    w.finish(reduce_name(op.op), {w.in(0), w.ints(op.axes)}, {{"keepdims", int64_t{op.keepdims}}});
+    write_widened(w, reduce_name(op.op), w.ints(op.axes), {{"keepdims", int64_t{op.keepdims}}});
     return {};
   }
   Status operator()(const graph::ArgReduce& op) const {
@@ -279,8 +292,8 @@ struct Visitor {
                                                 {"select_last_index", int64_t{op.select_last}}});
   }
   Status operator()(const graph::CumSum& op) const {
-    w.finish("CumSum", {w.in(0), w.bits(DType::kI64, static_cast<uint64_t>(op.axis))},
-             {{"exclusive", int64_t{op.exclusive}}, {"reverse", int64_t{op.reverse}}});
+    write_widened(w, "CumSum", w.bits(DType::kI64, static_cast<uint64_t>(op.axis)),
+                  {{"exclusive", int64_t{op.exclusive}}, {"reverse", int64_t{op.reverse}}});
     return {};
   }
   Status operator()(const graph::TopK& op) const { return write_top_k(w, op); }

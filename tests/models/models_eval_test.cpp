@@ -7,29 +7,16 @@
 #include <chrono>
 #include <cstdio>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "graph/eval.h"
 #include "support/fill_models.h"
+#include "support/networks.h"
 
 namespace frit::test {
 namespace {
 
 // The evaluator's own errors are about 1e-6; other engines agree among themselves to that too.
 constexpr double kBound = 1e-4;
-
-// Static shares of the work, one thread per core.
-void run_parallel(int64_t count, const std::function<void(int64_t)>& task) {
-  const auto threads = static_cast<int64_t>(std::max(1u, std::thread::hardware_concurrency()));
-  std::vector<std::thread> pool;
-  for (int64_t t = 1; t < std::min(threads, count); ++t)
-    pool.emplace_back([=, &task] {
-      for (int64_t i = t; i < count; i += threads) task(i);
-    });
-  for (int64_t i = 0; i < count; i += threads) task(i);
-  for (std::thread& t : pool) t.join();
-}
 
 class NetworkTest : public testing::Test {
  public:
@@ -48,25 +35,16 @@ class NetworkTest : public testing::Test {
  private:
   void run_case(const TestModel& model, const graph::Graph& graph, size_t index) {
     SCOPED_TRACE("case " + std::to_string(index));
-    const ModelCase& c = model.cases[index];
-    std::vector<graph::HostTensor> inputs;
-    for (graph::ValueId id : graph.inputs) {
-      const CaseInput* spec = nullptr;
-      for (const CaseInput& i : c.inputs)
-        if (i.name == graph.value(id).name) spec = &i;
-      ASSERT_NE(spec, nullptr) << "no input " << graph.value(id).name;
-      auto input = make_case_input(model, index, *spec);
-      ASSERT_TRUE(input.ok()) << input.error().text();
-      inputs.push_back(*std::move(input));
-    }
+    const auto inputs = make_case_inputs(model, index, graph);
+    ASSERT_TRUE(inputs.ok()) << inputs.error().text();
     const auto start = std::chrono::steady_clock::now();
     graph::EvalOptions options;
     options.parallel_for = run_parallel;
-    const auto outputs = graph::evaluate(graph, inputs, options);
+    const auto outputs = graph::evaluate(graph, *inputs, options);
     ASSERT_TRUE(outputs.ok()) << outputs.error().text();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     double worst = 0;
-    for (const CaseOutput& want : c.outputs) {
+    for (const CaseOutput& want : model.cases[index].outputs) {
       size_t at = 0;
       while (at < graph.output_names.size() && graph.output_names[at] != want.name) ++at;
       ASSERT_LT(at, graph.outputs.size()) << "no output " << want.name;
@@ -81,23 +59,6 @@ class NetworkTest : public testing::Test {
 
   std::string name_;
 };
-
-std::vector<std::string> chosen_networks(int argc, char** argv) {
-  std::vector<std::string> names;
-  const std::string flag = "--networks=";
-  for (int i = 1; i < argc; ++i) {
-    const std::string arg = argv[i];
-    if (arg.rfind(flag, 0) != 0) continue;
-    for (size_t begin = flag.size(); begin <= arg.size();) {
-      const size_t end = std::min(arg.find(',', begin), arg.size());
-      names.push_back(arg.substr(begin, end - begin));
-      begin = end + 1;
-    }
-  }
-  if (!names.empty()) return names;
-  base::SystemFileSystem files;
-  return list_models(files, FRIT_TEST_DATA "/models").value_or_throw();
-}
 
 }  // namespace
 }  // namespace frit::test
