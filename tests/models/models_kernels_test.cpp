@@ -34,7 +34,7 @@ const std::set<std::string> kNoHostOps = {"resnet50", "resnet18_bn", "mobilenet_
 
 bool all_combinations = false;
 
-class NetworkTest : public testing::Test {
+class NetworkTest : public ::testing::Test {
  public:
   NetworkTest(std::string name, size_t number) : name_(std::move(name)), number_(number) {}
 
@@ -148,11 +148,11 @@ std::vector<std::string> chosen_networks(int argc, char** argv) {
 }  // namespace frit::test
 
 int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
+  ::testing::InitGoogleTest(&argc, argv);
   size_t number = 0;
   for (const std::string& name : frit::test::chosen_networks(argc, argv)) {
-    testing::RegisterTest("ModelsKernels", name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                          [name, number]() -> testing::Test* { return new frit::test::NetworkTest(name, number); });
+    ::testing::RegisterTest("ModelsKernels", name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                          [name, number]() -> ::testing::Test* { return new frit::test::NetworkTest(name, number); });
     ++number;
   }
   return RUN_ALL_TESTS();
