@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# The distribution packages that frit needs, and how they are installed. Sourced by quickstart.sh and test.sh.
+# Debian 12 (or later) and Ubuntu 24.04 (or later).
+
+FRIT_BUILD_PACKAGES=(
+  g++ cmake ninja-build pkg-config
+  llvm-19-dev zlib1g-dev libzstd-dev libxml2-dev libedit-dev
+  libsqlite3-dev libprotozero-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev
+)
+FRIT_TEST_PACKAGES=(libgtest-dev libgmock-dev python3)
+FRIT_FULL_PACKAGES=(g++-aarch64-linux-gnu qemu-user)
+
+# install_packages NAME...: installs those that are missing; needs root or sudo only when something is.
+install_packages() {
+  local missing=() name
+  for name in "$@"; do
+    dpkg-query -W -f='${Status}' "$name" 2>/dev/null | grep -q 'ok installed' || missing+=("$name")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  echo "installing: ${missing[*]}" >&2
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "error: root or sudo is needed to install: ${missing[*]}" >&2; return 1; }
+    as_root=(sudo)
+  fi
+  "${as_root[@]}" apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
