@@ -333,6 +333,28 @@ Expr load(Context& c, const Buffer& buffer, Expr index, int32_t lanes, Expr mask
   return c.intern(std::move(node));
 }
 
+Expr rebuild(Expr e, Expr a, Expr b, Expr c) {
+  switch (e->kind) {
+    case ExprKind::kInt: case ExprKind::kFloat: case ExprKind::kVar: case ExprKind::kSize: return e;
+    case ExprKind::kUnary: return unary(e->op, a);
+    case ExprKind::kBinary: return binary(e->op, a, b);
+    case ExprKind::kFma: return fma(a, b, c);
+    case ExprKind::kSelect: return select(a, b, c);
+    case ExprKind::kCast: return cast(a, e->type.dtype);
+    case ExprKind::kBitcast: return bitcast(a, e->type.dtype);
+    case ExprKind::kSplat: return splat(a, e->type.lanes);
+    case ExprKind::kRamp: return ramp(a, e->bits, e->type.lanes);
+    case ExprKind::kReduce: return reduce(e->op, a);
+    case ExprKind::kShuffle: return shuffle(a, b, e->lanes);
+    case ExprKind::kLoad: break;
+  }
+  // The index of a register buffer is scalar, so that only its lanes matter, and those are kept.
+  Buffer buffer;
+  buffer.id = e->id;
+  buffer.dtype = e->type.dtype;
+  return load(*e->context, buffer, a, e->type.lanes, b);
+}
+
 Expr operator+(Expr a, int64_t b) { return a ? a + int_const(*a->context, b, a->type.dtype) : a; }
 Expr operator-(Expr a, int64_t b) { return a ? a - int_const(*a->context, b, a->type.dtype) : a; }
 Expr operator*(Expr a, int64_t b) { return a ? a * int_const(*a->context, b, a->type.dtype) : a; }

@@ -30,6 +30,9 @@ Expr shuffle(Expr a, Expr b, std::vector<int32_t> lanes);
 Expr size_param(Context& c, int32_t id);
 Expr load(Context& c, const Buffer& buffer, Expr index, int32_t lanes = 1, Expr mask = {});
 
+// e with other operands (null where e has none), folded like by its maker.
+Expr rebuild(Expr e, Expr a, Expr b, Expr c);
+
 inline Expr operator+(Expr a, Expr b) { return binary(OpCode::kAdd, a, b); }
 inline Expr operator-(Expr a, Expr b) { return binary(OpCode::kSub, a, b); }
 inline Expr operator*(Expr a, Expr b) { return binary(OpCode::kMul, a, b); }

@@ -6,9 +6,10 @@
 // - Types are element type x lanes. A scalar has one lane. Operands of an arithmetic node have equal types; `splat`
 //   makes lanes from a scalar. bool is a mask: comparisons give it, select / loads / stores take it.
 // - Integers wrap (two's complement). `div` and `rem` truncate; `floor_div` and `floor_mod` round toward minus
-//   infinity. A zero divisor, and the lowest value divided by -1, must be excluded by the program (see `fail`).
-//   Shifts by >= the width are undefined and rejected when constant. lshr and ashr look at the bits alone: lshr fills
-//   with zeros, ashr with the top bit, whatever the sign of the type.
+//   infinity. A zero divisor, and the lowest value divided by -1, must be excluded by the program (see `fail`). Shifts by
+//   >= the width are undefined and rejected when constant. lshr and ashr look at the bits alone: lshr fills with zeros,
+//   ashr with the top bit, whatever the sign of the type. But an i64 expression over variables of loops and tiles, sizes
+//   and constants alone must not overflow: index arithmetic may be rearranged on that ground.
 // - Floats are IEEE, round to nearest even, never contracted or reassociated: only `fma` is fused. Denormals may be
 //   flushed (the executor's MXCSR decides). NaN payloads are unspecified.
 // - min(a,b) = a < b ? a : b and max(a,b) = a > b ? a : b, so ties give b; but a NaN in either operand gives NaN.

@@ -1,43 +1,22 @@
-// Simplifies integer expressions under known ranges of variables: linear forms are collected, divisions and remainders
-// that mixed-radix index arithmetic makes cancel, and comparisons that the ranges decide become constants.
+// The simplifier: rewrites expressions and functions to cheaper equal ones, with what is known about ranges.
 //
-//   (i*64 + j) / 64 -> i  and  (i*64 + j) % 64 -> j   for 0 <= j < 64
-//   (x/c)*c + x%c   -> x
-//
-// Families use it while they build kernels, so that a reshape of a reshape costs no instruction.
+// It undoes the index arithmetic of tiles and layouts: quotients and remainders of mixed-radix sums, comparisons, minima
+// and masks that ranges decide, quotients of ramps that stay inside of one block, loops of no or one iteration, lets
+// that nobody uses. Floating point arithmetic is never changed beyond what the makers fold.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <unordered_map>
-
-#include "loop/ir.h"
+#include "loop/ranges.h"
 
 namespace frit::loop {
 
-struct Interval {
-  int64_t low, high;  // inclusive
-};
-
-// What is known about variables. Those that are not set may be anything.
-class Ranges {
- public:
-  // An empty range (low > high) says that the code around the variable never runs; it is taken as [low, low].
-  void set(Expr var, int64_t low, int64_t high) { known_[var.node] = {low, high < low ? low : high}; }
-  std::optional<Interval> find(const ExprNode* var) const {
-    auto it = known_.find(var);
-    if (it == known_.end()) return std::nullopt;
-    return it->second;
-  }
-
- private:
-  std::unordered_map<const ExprNode*, Interval> known_;
-};
-
-// An expression that is equal wherever the variables are in their ranges. Floats and vectors are walked, not changed.
 Expr simplify(Expr e, const Ranges& ranges);
+// With variables replaced on the way, by id.
+using Replacements = std::unordered_map<int32_t, Expr>;
+Expr simplify(Expr e, const Ranges& ranges, const Replacements& replacements);
 
-// Bounds of a scalar integer expression, none where nothing is known (or would overflow).
-std::optional<Interval> range_of(Expr e, const Ranges& ranges);
+// Every statement under the ranges of its scope. The result shares the context and has the same signature.
+LoopFn simplify(const LoopFn& fn);
+// Facts about sizes, known to the caller.
+LoopFn simplify(const LoopFn& fn, const Ranges& sizes);
 
 }  // namespace frit::loop
