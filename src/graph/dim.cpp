@@ -204,6 +204,8 @@ const DimAtom* as_atom(const Dim& d, Kind kind) {
 }
 
 Dim extremum(Kind kind, const Dim& a, const Dim& b) {
+  // By value: the difference of far ends (INT64_MIN means "from the start") would wrap.
+  if (a.is_constant() && b.is_constant()) return (a.value() < b.value()) == (kind == Kind::kMin) ? a : b;
   if (is_too_large(a, b)) return opaque(kind == Kind::kMin ? "min" : "max", std::min(a, b), std::max(a, b));
   const Kind opposite = kind == Kind::kMin ? Kind::kMax : Kind::kMin;
   std::vector<Dim> args;
@@ -428,6 +430,7 @@ void Dim::collect_symbols(std::vector<std::string>& out) const {
 bool is_non_negative(const Dim& d) { return is_non_negative_within(d, kMaxCaseDepth); }
 
 std::optional<bool> decide_less(const Dim& a, const Dim& b) {
+  if (a.is_constant() && b.is_constant()) return a.value() < b.value();
   const Dim difference = b - a;
   if (is_non_negative(difference - Dim(1))) return true;
   if (is_non_negative(Dim(0) - difference)) return false;
@@ -436,6 +439,7 @@ std::optional<bool> decide_less(const Dim& a, const Dim& b) {
 
 std::optional<bool> decide_equal(const Dim& a, const Dim& b) {
   if (a == b) return true;
+  if (a.is_constant() && b.is_constant()) return false;
   if (is_non_negative(b - a - Dim(1)) || is_non_negative(a - b - Dim(1))) return false;
   return std::nullopt;
 }

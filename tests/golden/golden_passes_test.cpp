@@ -116,8 +116,8 @@ Result<Graph> load(const Case& c) {
   return graph;
 }
 
-test::DataOptions data_options(const Case& c) {
-  test::DataOptions data;
+testing::DataOptions data_options(const Case& c) {
+  testing::DataOptions data;
   std::istringstream sizes(c.get("sizes"));
   for (std::string pair; std::getline(sizes, pair, ',');) {
     const size_t colon = pair.find(':');
@@ -156,17 +156,18 @@ TEST_P(GoldenPass, TextAndValues) {
       << "lies about `changed`";
 
   const Rule* rule = c.has("rule") ? find_rule(c.pass, c.get("rule")) : nullptr;
-  test::Agreement agreement;
+  testing::Agreement agreement;
   if (rule != nullptr && rule->exactness == Exactness::kExact) agreement.exact = true;
   if (rule != nullptr && rule->exactness == Exactness::kSignedZero)
     agreement.exact = agreement.zeros_equal = true;
-  test::DataOptions data = data_options(c);
+  testing::DataOptions data = data_options(c);
   data.special = agreement.exact;
   agreement.may_fail = c.has("may_fail");
   if (c.has("tolerance")) agreement.tolerance = std::stod(c.get("tolerance"));
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     data.seed = seed;
-    EXPECT_EQ(test::disagreement(before, after, data, agreement), "") << c.path << " seed " << seed;
+    EXPECT_EQ(testing::disagreement(before, after, testing::random_data(before, data), agreement), "")
+        << c.path << " seed " << seed;
   }
 }
 

@@ -1,13 +1,16 @@
-// Do two graphs compute the same? Runs both by the evaluator on the same random data and compares.
+// Do two graphs compute the same? Runs both by the evaluator on the same data and compares.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "graph/ir.h"
+#include "graph/tensor.h"
 
-namespace frit::test {
+namespace frit::testing {
 
 struct DataOptions {
   uint64_t seed = 1;
@@ -16,6 +19,8 @@ struct DataOptions {
   bool positive = false;                 // floats in (0.1, 2) instead of about a normal distribution
   bool special = false;                  // some floats are NaN, infinities, zeros of both signs, tiny or huge
 };
+// One tensor per input of the graph.
+std::vector<graph::HostTensor> random_data(const graph::Graph& graph, const DataOptions& options);
 
 struct Agreement {
   bool exact = false;        // the same bits, but that all NaNs are equal
@@ -25,7 +30,7 @@ struct Agreement {
 };
 
 // Empty when they agree; else one sentence about the first difference, or about why the evaluator failed.
-std::string disagreement(const graph::Graph& a, const graph::Graph& b, const DataOptions& data,
-                         const Agreement& how);
+std::string disagreement(const graph::Graph& a, const graph::Graph& b,
+                         std::span<const graph::HostTensor> inputs, const Agreement& how);
 
-}  // namespace frit::test
+}  // namespace frit::testing

@@ -42,38 +42,43 @@ Result<bool> Rewriter::sweep(const Visit& visit) {
       changed_ = true;
       continue;
     }
-    const auto first = graph_.nodes.size();
     append(std::move(node));
-    if (!failed.ok()) continue;  // keep the rest, so that the caller's graph is whole
-    if (failed = refine_types(static_cast<NodeId>(first)); !failed.ok()) continue;
-    const size_t limit = first + kMaxGrowth;
-    for (size_t i = first; i < graph_.nodes.size() && failed.ok(); ++i) {
-      if (i > limit) {
-        failed = make_error(Code::kInternal,
-                            "rules do not settle at node '" + current_name_ + "' (" + current_source_ + ")");
-        break;
-      }
-      const auto id = static_cast<NodeId>(i);
-      drop_if_unused(id);
-      if (graph_.nodes[i].dead) continue;
-      // A node of this batch may read a value that a rule replaced while visiting its producer.
-      for (ValueId& v : graph_.nodes[i].inputs) v = resolve(v);
-      if (i > first) failed = refine_types(id);
-      if (!failed.ok()) break;
-      Result<bool> done = visit(*this, id);
-      if (!done.ok()) {
-        failed = std::move(done).error();
-      } else if (*done) {
-        changed_ = true;
-        drop_if_unused(id);
-      }
-    }
+    // After an error the rest is kept as it is, so that the caller's graph is whole.
+    if (failed.ok()) failed = visit_batch(graph_.nodes.size() - 1, visit);
   }
   for (ValueId& v : graph_.outputs) v = resolve(v);
   // A rule that gave up may have left a constant behind.
   if (changed_ || !failed.ok() || graph_.values.size() != values_before) compact(graph_);
   if (!failed.ok()) return std::move(failed).error();
   return changed_;
+}
+
+// The node at `first`, and all that rules add after it.
+Status Rewriter::visit_batch(size_t first, const Visit& visit) {
+  for (size_t i = first; i < graph_.nodes.size(); ++i) {
+    if (i > first + kMaxGrowth) {
+      return make_error(Code::kInternal,
+                        "rules do not settle at node '" + current_name_ + "' (" + current_source_ + ")");
+    }
+    const auto id = static_cast<NodeId>(i);
+    drop_if_unused(id);
+    if (graph_.nodes[i].dead) continue;
+    FRIT_TRY(refresh(id));
+    FRIT_ASSIGN(const bool done, visit(*this, id));
+    if (!done) continue;
+    changed_ = true;
+    drop_if_unused(id);
+  }
+  // What was visited early in the batch may read a value that was replaced later in it.
+  for (size_t i = first + 1; i < graph_.nodes.size(); ++i) {
+    if (!graph_.nodes[i].dead) FRIT_TRY(refresh(static_cast<NodeId>(i)));
+  }
+  return {};
+}
+
+Status Rewriter::refresh(NodeId id) {
+  for (ValueId& v : graph_.node(id).inputs) v = resolve(v);
+  return refine_types(id);
 }
 
 void Rewriter::append(Node node) {

@@ -63,6 +63,8 @@ class Rewriter {
  private:
   ValueId resolve(ValueId id);
   void append(Node node);
+  Status visit_batch(size_t first, const Visit& visit);
+  Status refresh(NodeId id);
   Status refine_types(NodeId id);
   Result<std::vector<InferredValue>> infer_outputs(NodeId id) const;
   void drop_if_unused(NodeId id);
