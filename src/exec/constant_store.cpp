@@ -49,6 +49,14 @@ void ConstantStore::trim() {
   std::erase_if(blocks_, [](const auto& item) { return item.second.expired(); });
 }
 
+std::vector<SharedBlock> ConstantStore::blocks() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<SharedBlock> living;
+  for (const auto& [key, block] : blocks_)
+    if (SharedBlock b = block.lock()) living.push_back(std::move(b));
+  return living;
+}
+
 int64_t ConstantStore::size_bytes() const {
   const std::lock_guard lock(mutex_);
   int64_t total = 0;

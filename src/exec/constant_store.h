@@ -42,6 +42,7 @@ class ConstantStore {
   // Lets go of what no plan holds any more.
   void trim();
   int64_t size_bytes() const;  // of all living blocks
+  std::vector<SharedBlock> blocks() const;  // the living ones; for measurements that must find them cold
 
  private:
   mutable std::mutex mutex_;
