@@ -39,8 +39,8 @@ struct CompiledPlan {
 
 struct BuildOptions {
   codegen::BuildContext context;
-  // How a group's family is found; a test's own table, or the families'.
-  std::function<const codegen::Family*(std::string_view)> family;
+  // How a group's family is found: the families' own table, or a test's.
+  std::function<const codegen::Family*(std::string_view)> family = codegen::family_named;
   // Workers that build and compile side by side; null: the calling thread alone.
   base::PoolLease* workers = nullptr;
   // Points of the space that are tried when choice and heuristic fail.

@@ -87,7 +87,7 @@ class Preparer {
       const BuiltGroup* built = compiled_.groups[g].get();
       if (group.load_time) {
         base::Hasher h;
-        h.add(std::string_view("load"));
+        h.add(std::string_view("load")).add(options_.flush_denormals);
         const base::Hash128 how = built ? built->program_hash : base::hash128(group.group.text());
         h.add(how.hi).add(how.lo);
         for (const ValueId v : group.inputs) {
@@ -115,6 +115,9 @@ class Preparer {
       }
       FRIT_ASSIGN(parts_[g], prepare_parts(built->program,
                                            [&](int32_t input) { return identity(group.inputs[at(input)]); }));
+      for (PreparePart& part : parts_[g]) {
+        part.key = base::Hasher().add(part.key.hi).add(part.key.lo).add(options_.flush_denormals).finish();
+      }
       blocks_[g].resize(parts_[g].size());
     }
     return {};
@@ -132,9 +135,6 @@ class Preparer {
     }
     return *id;
   }
-
-  // ---- what has to be made
-  // --------------------------------------------------------------------------------------------
 
   void need(ValueId v) {
     if (maker_[at(v)] < 0) return;
@@ -194,9 +194,6 @@ class Preparer {
       for (const ValueId v : read_inputs(g)) need(v);
     }
   }
-
-  // ---- making it
-  // ------------------------------------------------------------------------------------------------------
 
   Result<const std::byte*> raw(ValueId v) {
     if (maker_[at(v)] >= 0)

@@ -34,7 +34,7 @@ class ExecContext {
   struct Binding {
     const std::byte* caller = nullptr;
     std::byte* bound = nullptr;  // caller's, or staging
-    bool known = false;          // both are as the last run left them
+    bool known = false;          // both, and the pointer table, are as the last run left them
     base::AlignedBuffer staging;
   };
 
@@ -43,6 +43,7 @@ class ExecContext {
   std::vector<void*> table_;
   std::vector<WorkerState> workers_;
   std::vector<Binding> inputs_, outputs_;
+  bool checked_ = false;  // that the bound memory does not overlap
   std::vector<const std::byte*> results_;
 };
 

@@ -40,9 +40,6 @@ Status Executor::run(ExecContext& context, std::span<const void* const> inputs,
   return {};
 }
 
-// ---- binding
-// ------------------------------------------------------------------------------------------------------------
-
 Status Executor::bind(ExecContext& context, std::span<const void* const> inputs,
                       std::span<void* const> outputs) {
   const ExecPlan& plan = *context.plan_;
@@ -52,11 +49,10 @@ Status Executor::bind(ExecContext& context, std::span<const void* const> inputs,
         base::text_of("run with ", inputs.size(), " inputs and ", outputs.size(), " outputs, expected ",
                       plan.inputs().size(), " and ", plan.outputs().size()));
   }
-  bool changed = false;
   const auto bind_one = [&](ExecContext::Binding& b, const BindingInfo& info, const void* pointer) -> Status {
     const auto* p = static_cast<const std::byte*>(pointer);
     if (b.known && p == b.caller) return {};
-    changed = true;
+    context.checked_ = false;
     b.known = false;
     b.caller = p;
     b.bound = const_cast<std::byte*>(p);
@@ -76,7 +72,7 @@ Status Executor::bind(ExecContext& context, std::span<const void* const> inputs,
   for (size_t k = 0; k < outputs.size(); ++k) {
     FRIT_TRY(bind_one(context.outputs_[k], plan.outputs()[k], outputs[k]));
   }
-  if (changed) FRIT_TRY(check_overlap(context));
+  if (!context.checked_) FRIT_TRY(check_overlap(context));
   for (size_t k = 0; k < inputs.size(); ++k) {
     const ExecContext::Binding& b = context.inputs_[k];
     if (b.bound != b.caller && plan.inputs()[k].size_bytes > 0)
@@ -89,13 +85,12 @@ Status Executor::bind(ExecContext& context, std::span<const void* const> inputs,
 Status Executor::check_overlap(ExecContext& context) {
   const ExecPlan& plan = *context.plan_;
   for (size_t o = 0; o < context.outputs_.size(); ++o) {
-    ExecContext::Binding& output = context.outputs_[o];
+    const ExecContext::Binding& output = context.outputs_[o];
     const auto meets = [&](const ExecContext::Binding& other, const BindingInfo& info) {
       return output.caller && other.caller &&
              overlap(output.caller, plan.outputs()[o].size_bytes, other.caller, info.size_bytes);
     };
     const auto refuse = [&](const char* what, size_t k) {
-      output.known = false;  // the next run with the same pointers has to see it again
       return make_error(Code::kInvalidArgument,
                         base::text_of("the memory of output ", o, " overlaps that of ", what, " ", k));
     };
@@ -106,6 +101,7 @@ Status Executor::check_overlap(ExecContext& context) {
       if (meets(context.outputs_[k], plan.outputs()[k])) return refuse("output", k);
     }
   }
+  context.checked_ = true;
   return {};
 }
 
@@ -148,9 +144,6 @@ void Executor::finish(ExecContext& context) {
     context.results_[k] = caller;
   }
 }
-
-// ---- launching
-// ----------------------------------------------------------------------------------------------------------
 
 Status Executor::run_step(ExecContext& context, const Step& step, const RunOptions& options) {
   const ExecPlan& plan = *context.plan_;

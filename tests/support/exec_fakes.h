@@ -84,9 +84,6 @@ inline int64_t elements_of(const loop::Buffer& buffer) {
   return n;
 }
 
-// ---- element-wise programs
-// ----------------------------------------------------------------------------------------------
-
 constexpr int64_t kTileElements = 16;
 
 inline int64_t tiles_of(int64_t elements) { return (elements + kTileElements - 1) / kTileElements; }
@@ -221,9 +218,6 @@ inline const codegen::Family& elementwise_family() {
       }};
   return family;
 }
-
-// ---- plans
-// --------------------------------------------------------------------------------------------------------------
 
 inline graph::TensorType f32(std::vector<int64_t> shape) {
   graph::TensorType type;
