@@ -244,6 +244,53 @@ Result<bool> expand_clip(Formula& f) {
   return f.finish(y);
 }
 
+// Windows that do not overlap (kernel = stride, no padding): every input pixel makes a block of the output, so it is a
+// product over the channels whose columns are (kernel position, output channel), then a move into place:
+// [N,S..,C] x [C,K..*O] -> [N,S..,K..,O] -> [N,O,S0,K0,S1,K1..] -> [N,O,S0*K0,S1*K1..]
+Result<bool> expand_conv_transpose(Formula& f, const ConvTranspose& op) {
+  const TensorType x = f.type(f.in(0)), w = f.type(f.in(1)), y = f.type(f.out());
+  const size_t rank = x.shape.size() - 2;
+  bool blocks = op.groups == 1 && w.shape.size() == rank + 2 && op.output_padding.size() == rank;
+  for (size_t k = 0; k < rank && blocks; ++k) {
+    const auto kernel = w.shape[k + 2].constant();
+    blocks = kernel && *kernel == op.strides[k] && (op.dilations[k] == 1 || *kernel == 1) && op.pads[k] == 0 &&
+             op.pads[k + rank] == 0 && op.output_padding[k] == 0;
+  }
+  if (!blocks) return false;
+  std::vector<int64_t> pixels_last{0}, weights{0}, places{0};
+  Shape columns{w.shape[0], w.shape[1]}, split{x.shape[0]};
+  for (size_t k = 0; k < rank; ++k) {
+    const auto axis = static_cast<int64_t>(k);
+    pixels_last.push_back(axis + 2);
+    weights.push_back(axis + 2);
+    columns[1] = columns[1] * w.shape[k + 2];
+    split.push_back(x.shape[k + 2]);
+  }
+  pixels_last.push_back(1);
+  weights.push_back(1);
+  for (size_t k = 0; k < rank; ++k) split.push_back(w.shape[k + 2]);
+  split.push_back(w.shape[1]);
+  places.push_back(static_cast<int64_t>(2 * rank + 1));
+  for (size_t k = 0; k < rank; ++k) {
+    places.push_back(static_cast<int64_t>(k + 1));
+    places.push_back(static_cast<int64_t>(k + 1 + rank));
+  }
+  FRIT_ASSIGN(const ValueId rows, f.rewriter().add(Transpose{pixels_last}, {f.in(0)}));
+  FRIT_ASSIGN(const ValueId turned, f.rewriter().add(Transpose{weights}, {f.in(1)}));
+  FRIT_ASSIGN(const ValueId matrix, f.reshape(turned, columns));
+  FRIT_ASSIGN(const ValueId product, f.rewriter().add(MatMul{}, {rows, matrix}));
+  FRIT_ASSIGN(const ValueId blocks_of, f.reshape(product, split));
+  FRIT_ASSIGN(const ValueId placed, f.rewriter().add(Transpose{places}, {blocks_of}));
+  FRIT_ASSIGN(ValueId out, f.reshape(placed, y.shape));
+  if (f.in(2) != kNoValue) {
+    Shape per_channel(rank + 2, Dim(1));
+    per_channel[1] = w.shape[1];
+    FRIT_ASSIGN(const ValueId bias, f.reshape(f.in(2), per_channel));
+    FRIT_ASSIGN(out, f.binary(BinaryOp::kAdd, out, bias));
+  }
+  return f.finish(out);
+}
+
 Result<bool> expand_split(Formula& f, const Split& op) {
   const size_t rank = f.type(f.in(0)).shape.size();
   std::vector<Dim> starts(rank);
@@ -292,7 +339,7 @@ Result<bool> expand_tile(Formula& f) {
 Result<bool> decompose(Graph& graph, const PassContext&) {
   return Rewriter(graph).sweep([](Rewriter& r, NodeId id) -> Result<bool> {
     const Op& op = r.node(id).op;
-    if (!is_composite(op) && !std::holds_alternative<Tile>(op)) return false;
+    if (!is_composite(op) && !std::holds_alternative<Tile>(op) && !std::holds_alternative<ConvTranspose>(op)) return false;
     Formula f(r, id);
     const Op copy = op;
     return std::visit(
@@ -315,6 +362,8 @@ Result<bool> decompose(Graph& graph, const PassContext&) {
             return expand_leaky_relu(f, o);
           else if constexpr (std::is_same_v<T, Clip>)
             return expand_clip(f);
+          else if constexpr (std::is_same_v<T, ConvTranspose>)
+            return expand_conv_transpose(f, o);
           else if constexpr (std::is_same_v<T, Split>)
             return expand_split(f, o);
           else if constexpr (std::is_same_v<T, Tile>)
