@@ -217,6 +217,8 @@ void Store::Impl::return_to_file(bool now) {
 void Store::Impl::replace_damaged_file() {
   // Rows that memory holds stay in memory: they are copied over if the file was waiting for them.
   const bool had_memory = !top_is_file_;
+  if (top_is_file_ && top_) top_->keep_log();
+  if (under_) under_->keep_log();
   if (top_is_file_) top_.reset();
   under_.reset();
   top_is_file_ = false;

@@ -41,26 +41,31 @@ class Collection {
   std::vector<PackEntry> entries_;
 };
 
-Status collect(sql::Database& db, bool objects, int64_t* damaged, Collection* out) {
-  FRIT_TRY(rows::each_key(db, KeyKind::kDecision, damaged, [&](const rows::KeyEntry& it) -> Status {
+Status collect_kind(sql::Database& db, KeyKind kind, int64_t* damaged, Collection* out) {
+  return rows::each_key(db, kind, damaged, [&](const rows::KeyEntry& it) -> Status {
     rows::KeyRow row;
-    FRIT_ASSIGN(auto all, rows::decisions_of(db, it.key, &row, damaged));
-    for (auto& one : all) out->add({it.key, std::move(one.decision), {}, {}});
-    return {};
-  }));
-  FRIT_TRY(rows::each_key(db, KeyKind::kPlan, damaged, [&](const rows::KeyEntry& it) -> Status {
-    rows::KeyRow row;
-    FRIT_ASSIGN(auto all, rows::plans_of(db, it.key, &row, damaged));
-    for (auto& one : all) out->add({it.key, {}, std::move(one.plan), {}});
-    return {};
-  }));
-  if (!objects) return {};
-  return rows::each_key(db, KeyKind::kBinary, damaged, [&](const rows::KeyEntry& it) -> Status {
-    rows::KeyRow row;
-    FRIT_ASSIGN(auto object, rows::object_of(db, it.key, &row, damaged));
-    if (object) out->add({it.key, {}, {}, *std::move(object)});
+    if (kind == KeyKind::kDecision) {
+      FRIT_ASSIGN(auto all, rows::decisions_of(db, it.key, &row, damaged));
+      for (auto& one : all) out->add({it.key, std::move(one.decision), {}, {}});
+    } else if (kind == KeyKind::kPlan) {
+      FRIT_ASSIGN(auto all, rows::plans_of(db, it.key, &row, damaged));
+      for (auto& one : all) out->add({it.key, {}, std::move(one.plan), {}});
+    } else {
+      FRIT_ASSIGN(auto object, rows::object_of(db, it.key, &row, damaged));
+      if (object) out->add({it.key, {}, {}, *std::move(object)});
+    }
     return {};
   });
+}
+
+// Every kind is tried, also when another cannot be read.
+Status collect(sql::Database& db, bool objects, int64_t* damaged, Collection* out) {
+  Status result;
+  for (const KeyKind kind : {KeyKind::kDecision, KeyKind::kPlan, KeyKind::kBinary}) {
+    if (kind == KeyKind::kBinary && !objects) continue;
+    if (Status read = collect_kind(db, kind, damaged, out); !read.ok()) result = std::move(read);
+  }
+  return result;
 }
 
 class Importer {

@@ -319,6 +319,7 @@ int64_t Database::last_rowid() const { return sqlite3_last_insert_rowid(db_); }
 int64_t Database::changes() const { return sqlite3_changes64(db_); }
 bool Database::is_read_only() const { return sqlite3_db_readonly(db_, "main") != 0; }
 void Database::set_busy_ms(int busy_ms) { sqlite3_busy_timeout(db_, busy_ms); }
+void Database::keep_log() { sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
 
 Transaction::~Transaction() {
   // A failed COMMIT may already have ended it: a ROLLBACK without a transaction fails without harm, and what

@@ -115,6 +115,8 @@ class Database {
   int64_t changes() const;  // rows changed by the last statement
   bool is_read_only() const;
   void set_busy_ms(int busy_ms);
+  // Closing leaves the write-ahead log as it is: a damaged file is set aside as it was found.
+  void keep_log();
   // Forgets the connection without closing it: what a child process has to do after a fork.
   void abandon() { db_ = nullptr; }
 
