@@ -1,13 +1,14 @@
 // Random damage to cache files, logs and packs: never a crash, never a wrong record, always a usable store.
 //
-// store_fuzz_test [--seconds N] [--seed S]: rounds until the time is over (default 2 s); the seed is printed,
-// and a round that fails names its own, with which it runs alone.
+// store_fuzz_test SECONDS [SEED [ITERATION]]: rounds until the time is over; with ITERATION that round alone.
+// Seed and failing iteration are printed.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <random>
 
 #include "support/store_testing.h"
@@ -16,8 +17,8 @@ namespace frit::tuner {
 namespace {
 
 double seconds = 2;
-uint64_t first_seed = 0;
-bool one_round = false;
+uint64_t seed = 0;
+std::optional<uint64_t> one_iteration;
 
 constexpr int kRecords = 40;
 
@@ -126,9 +127,9 @@ class StoreFuzz : public testing::Test {
     static_cast<void>(store.prune({.max_bytes = 200000, .max_age_s = 0}).ok());
   }
 
-  void round(uint64_t seed) {
-    SCOPED_TRACE(base::text_of("round: --seed ", seed));
-    std::mt19937_64 random(seed);
+  void round(uint64_t iteration) {
+    SCOPED_TRACE(base::text_of("seed ", seed, " iteration ", iteration));
+    std::mt19937_64 random(seed * 0x9e3779b97f4a7c15u + iteration);
     TempFolder folder;
     World world;
     world.files.local = random() % 4 != 0;
@@ -176,14 +177,14 @@ class StoreFuzz : public testing::Test {
 
 TEST_F(StoreFuzz, DamageCostsHitsAndNothingElse) {
   const auto start = std::chrono::steady_clock::now();
-  int rounds = 0;
-  for (uint64_t seed = first_seed;; ++seed) {
-    round(seed);
+  uint64_t rounds = 0;
+  for (;;) {
+    round(one_iteration.value_or(rounds));
     ++rounds;
-    if (HasFailure() || one_round) break;
+    if (HasFailure() || one_iteration) break;
     if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > seconds) break;
   }
-  printf("%d rounds\n", rounds);
+  printf("%llu rounds\n", static_cast<unsigned long long>(rounds));
 }
 
 }  // namespace
@@ -191,15 +192,9 @@ TEST_F(StoreFuzz, DamageCostsHitsAndNothingElse) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  frit::tuner::first_seed = std::random_device()();
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--seconds") == 0) {
-      frit::tuner::seconds = std::atof(argv[i + 1]);
-    } else if (std::strcmp(argv[i], "--seed") == 0) {
-      frit::tuner::first_seed = std::strtoull(argv[i + 1], nullptr, 10);
-      frit::tuner::one_round = true;
-    }
-  }
-  printf("seed %llu\n", static_cast<unsigned long long>(frit::tuner::first_seed));
+  frit::tuner::seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : std::random_device()();
+  if (argc > 1) frit::tuner::seconds = std::atof(argv[1]);
+  if (argc > 3) frit::tuner::one_iteration = std::strtoull(argv[3], nullptr, 10);
+  printf("seed %llu\n", static_cast<unsigned long long>(frit::tuner::seed));
   return RUN_ALL_TESTS();
 }
