@@ -76,7 +76,9 @@ class NetworkTest : public ::testing::Test {
     }
     const auto bound = graph::bind_sizes(graph, sizes);
     ASSERT_TRUE(bound.ok()) << bound.error().text();
-    const auto reports = graph::run_passes(graph, {});
+    graph::PassContext context;
+    context.numerics = combination.numerics;
+    const auto reports = graph::run_passes(graph, context);
     ASSERT_TRUE(reports.ok()) << reports.error().text();
 
     testing_options(combination);

@@ -23,13 +23,53 @@ Shape with_last(Shape shape, const Dim& last) {
   return shape;
 }
 
+Shape without_leading_ones(const Shape& shape) {
+  return Shape(std::find_if_not(shape.begin(), shape.end(), is_one), shape.end());
+}
+
+// Axes [from_begin, from_end) of one shape hold the elements of axes [to_begin, to_end) of the other.
+struct AxisGroup {
+  size_t from_begin, from_end, to_begin, to_end;
+};
+
+// Whether `size` is a proper part of the product `whole`.
+bool is_part_of(const Dim& size, const Dim& whole) {
+  const auto x = size.constant(), y = whole.constant();
+  if (x && y) return *x < *y;
+  return x == 1 || (x != 0 && floor_div(whole, size) * size == whole);
+}
+
+// The finest grouping of the axes of two shapes with as many elements; none where sizes do not tell.
+std::optional<std::vector<AxisGroup>> matching_groups(const Shape& from, const Shape& to) {
+  std::vector<AxisGroup> groups;
+  size_t i = 0, j = 0;
+  while (i < from.size() || j < to.size()) {
+    AxisGroup g{i, i, j, j};
+    Dim a(1), b(1);
+    // One axis at least; axes of size 1 join the group before them, or stand alone at the front.
+    if (i < from.size()) a = from[i++];
+    if (j < to.size()) b = to[j++];
+    while (!(a == b)) {
+      const bool grow_a = is_part_of(a, b);
+      if (!grow_a && !is_part_of(b, a)) return std::nullopt;
+      if (grow_a ? i == from.size() : j == to.size()) return std::nullopt;
+      if (grow_a)
+        a = a * from[i++];
+      else
+        b = b * to[j++];
+    }
+    g.from_end = i;
+    g.to_end = j;
+    groups.push_back(g);
+  }
+  return groups;
+}
+
 // The plan for one operand or value: how the node count changes, or that it cannot be done at all.
 using Delta = std::optional<int>;
 Delta plus(Delta a, Delta b) { return a && b ? Delta(*a + *b) : std::nullopt; }
 
-// ---- reshapes
-// -------------------------------------------------------------------------------------------------------
-
+// Moves a Reshape up through pointwise nodes and nodes that work on rows.
 class ReshapeMover {
  public:
   explicit ReshapeMover(Rewriter& r) : r_(r) {}
@@ -105,30 +145,30 @@ class ReshapeMover {
   }
 
   // The shape that a pointwise operand needs so that the result has shape `target` and the same elements in
-  // order.
+  // order: within each group of axes that the reshape regroups, the operand must be full or broadcast
+  // altogether.
   std::optional<Shape> operand_shape(ValueId operand, const Shape& result, const Shape& target) const {
-    const Shape& shape = r_.shape(operand);
+    Shape shape = r_.shape(operand);
     if (shape == result) return target;
     if (shape.empty()) return shape;
-    if (r_.value(operand).is_constant() && has_one_element(shape)) return Shape{};
-    if (target.empty() || result.empty()) return std::nullopt;
-    // One value per row: [.., 1] against [.., n].
-    if (shape.size() == result.size() && is_one(shape.back()) && result.back() == target.back() &&
-        with_last(result, Dim(1)) == shape) {
-      return with_last(target, Dim(1));
+    const auto groups = matching_groups(result, target);
+    if (!groups || shape.size() > result.size()) return std::nullopt;
+    shape.insert(shape.begin(), result.size() - shape.size(), Dim(1));
+    Shape mapped;
+    for (const AxisGroup& g : *groups) {
+      bool full = true, broadcast = true;
+      for (size_t i = g.from_begin; i < g.from_end; ++i) {
+        full = full && shape[i] == result[i];
+        broadcast = broadcast && is_one(shape[i]);
+      }
+      if (!full && !broadcast) return std::nullopt;
+      for (size_t j = g.to_begin; j < g.to_end; ++j) mapped.push_back(full ? target[j] : Dim(1));
     }
-    // One value per column: the last axes of result and target.
-    size_t ones = 0;
-    while (ones < shape.size() && is_one(shape[ones])) ++ones;
-    const Shape columns(shape.begin() + static_cast<std::ptrdiff_t>(ones), shape.end());
-    if (columns.size() > target.size()) return std::nullopt;
-    const auto n = static_cast<std::ptrdiff_t>(columns.size());
-    if (!std::equal(columns.begin(), columns.end(), result.end() - n) ||
-        !std::equal(columns.begin(), columns.end(), target.end() - n)) {
-      return std::nullopt;
-    }
-    if (r_.value(operand).is_constant()) return columns;
-    return shape.size() <= target.size() ? std::optional(shape) : std::nullopt;
+    // Leading axes of size 1 say nothing: an operand that differs only in them needs no reshape.
+    const Shape& original = r_.shape(operand);
+    const Shape bare = without_leading_ones(mapped);
+    if (original.size() <= target.size() && without_leading_ones(original) == bare) return original;
+    return r_.value(operand).is_constant() ? bare : mapped;
   }
 
   // The shape of the first operand of a node that works on rows: x [.., K] times w [K, N], or a reduction of
@@ -150,11 +190,9 @@ class ReshapeMover {
   bool found_view_ = false;
 };
 
-// ---- transposes
-// -----------------------------------------------------------------------------------------------------
-
 using Perm = std::vector<int64_t>;
 
+// Moves a Transpose up through pointwise nodes and reductions.
 class TransposeMover {
  public:
   TransposeMover(Rewriter& r, int64_t constant_limit) : r_(r), constant_limit_(constant_limit) {}

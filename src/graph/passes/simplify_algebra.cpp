@@ -124,6 +124,21 @@ Result<bool> select_not(Rewriter& r, NodeId id) {
   return finish(r, id, r.add(Select{}, {inverted->inputs[0], node.inputs[2], node.inputs[1]}));
 }
 
+// The inner choice is made already.
+Result<bool> select_nested(Rewriter& r, NodeId id) {
+  const Node node = r.node(id);
+  if (!std::holds_alternative<Select>(node.op)) return false;
+  std::vector<ValueId> inputs = node.inputs;
+  for (size_t branch : {size_t{1}, size_t{2}}) {
+    const Node* inner = r.producer<Select>(inputs[branch]);
+    if (!inner || inner->inputs[0] != inputs[0] || !same_shape(r, inner->inputs[branch], inputs[branch]))
+      continue;
+    inputs[branch] = inner->inputs[branch];
+  }
+  if (inputs == node.inputs) return false;
+  return finish(r, id, r.add(Select{}, std::move(inputs)));
+}
+
 // (x op a) op b = x op (a op b), where a op b is still a normal number (or 0 for a sum) of x's shape at most.
 template <class F>
 Result<bool> merge_constants(Rewriter& r, NodeId id, BinaryOp op, const F& combine) {
@@ -239,6 +254,7 @@ constexpr Rule kRules[] = {
     {"select_constant", "where(true, a, b) = a, where(false, a, b) = b", Exactness::kExact, select_constant},
     {"select_same", "where(c, a, a) = a", Exactness::kExact, select_same},
     {"select_not", "where(not c, a, b) = where(c, b, a)", Exactness::kExact, select_not},
+    {"select_nested", "where(c, a, where(c, b, d)) = where(c, a, d)", Exactness::kExact, select_nested},
     {"multiply_twice", "(x * a) * b = x * (a * b)", Exactness::kRounding, multiply_twice},
     {"add_twice", "(x + a) + b = x + (a + b)", Exactness::kRounding, add_twice},
     {"min_twice", "min(min(x, a), b) = min(x, min(a, b))", Exactness::kExact, min_twice},

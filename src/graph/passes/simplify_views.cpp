@@ -1,6 +1,7 @@
 // Index maps that do nothing, that follow one another, or that are simpler as another index map.
 //
-// Squeeze, Unsqueeze and Flatten are Reshapes since import. All but the last move elements without computing.
+// Squeeze, Unsqueeze and Flatten are Reshapes since import. All but the last two move elements without
+// computing.
 #include <algorithm>
 #include <numeric>
 
@@ -269,6 +270,84 @@ Result<bool> gather_slice(Rewriter& r, NodeId id) {
   return replace_typed(r, id, Reshape{}, {part});
 }
 
+// Row k for every index is one row, repeated.
+Result<bool> gather_row(Rewriter& r, NodeId id) {
+  const auto* gather = std::get_if<Gather>(&r.node(id).op);
+  if (!gather) return false;
+  const Node node = r.node(id);
+  const auto axis = static_cast<size_t>(gather->axis);
+  const TensorType data = r.type(node.inputs[0]);
+  const Shape indices = r.shape(node.inputs[1]);
+  const auto extent = data.shape[axis].constant();
+  const auto splat = splat_value(r.graph(), node.inputs[1]);
+  if (!extent || !splat || has_one_element(indices)) return false;
+  const auto row = static_cast<int64_t>(*splat < 0 ? *splat + static_cast<double>(*extent) : *splat);
+  if (row < 0 || row >= *extent) return false;
+  Slice slice{std::vector<Dim>(data.shape.size()), std::vector<int64_t>(data.shape.size(), 1)};
+  slice.starts[axis] = Dim(row);
+  TensorType type{data.dtype, data.shape, {}};
+  type.shape[axis] = Dim(1);
+  const ValueId part = r.add_typed(slice, {node.inputs[0]}, type);
+  const auto at = type.shape.begin() + static_cast<std::ptrdiff_t>(axis);
+  if (indices.empty()) {
+    type.shape.erase(at);
+  } else {
+    type.shape.insert(at, indices.size() - 1, Dim(1));
+  }
+  return replace_typed(r, id, Expand{}, {r.add_typed(Reshape{}, {part}, type)});
+}
+
+// A transpose and a reshape that only adds or drops axes of size 1 change places: the transpose can meet
+// another one.
+Result<bool> transpose_reshaped(Rewriter& r, NodeId id) {
+  const auto* transpose = view<Transpose>(r, id);
+  const Node* reshape = transpose ? view_below<Reshape>(r, r.node(id).inputs[0]) : nullptr;
+  if (!reshape) return false;
+  const ValueId x = reshape->inputs[0];
+  const Shape &bare = r.shape(x), &padded = r.shape(r.node(id).inputs[0]);
+  std::vector<int64_t> axes_of_bare, rank_of_padded(padded.size(), -1);
+  for (size_t i = 0; i < bare.size(); ++i) {
+    if (!is_one(bare[i])) axes_of_bare.push_back(static_cast<int64_t>(i));
+  }
+  size_t count = 0;
+  for (size_t i = 0; i < padded.size(); ++i) {
+    if (is_one(padded[i])) continue;
+    if (count == axes_of_bare.size() || !(padded[i] == bare[static_cast<size_t>(axes_of_bare[count])]))
+      return false;
+    rank_of_padded[i] = static_cast<int64_t>(count++);
+  }
+  if (count != axes_of_bare.size()) return false;
+  // The axes of size 1 of x stay where they are, the others take the order that the transpose gives them.
+  std::vector<int64_t> order;
+  for (int64_t axis : transpose->perm) {
+    const int64_t rank = rank_of_padded[static_cast<size_t>(axis)];
+    if (rank >= 0) order.push_back(axes_of_bare[static_cast<size_t>(rank)]);
+  }
+  Transpose moved;
+  size_t next = 0;
+  for (size_t i = 0; i < bare.size(); ++i)
+    moved.perm.push_back(is_one(bare[i]) ? static_cast<int64_t>(i) : order[next++]);
+  FRIT_ASSIGN(const ValueId y, r.add(moved, {x}));
+  return replace_typed(r, id, Reshape{}, {y});
+}
+
+// Interpolating along an axis of size 1 gives that one element everywhere.
+Result<bool> resize_units(Rewriter& r, NodeId id) {
+  const auto* resize = std::get_if<Resize>(&r.node(id).op);
+  if (!resize || r.node(id).inputs.size() != 1 || !resize->scales.empty() || resize->exclude_outside ||
+      resize->coord == ResizeCoord::kTfCropAndResize) {
+    return false;
+  }
+  const Shape &in = r.shape(r.node(id).inputs[0]), &out = r.shape(r.node(id).outputs[0]);
+  bool grows = false;
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (in[i] == out[i]) continue;
+    if (!is_one(in[i])) return false;
+    grows = true;
+  }
+  return grows ? replace_typed(r, id, Expand{}, {r.node(id).inputs[0]}) : Result<bool>(false);
+}
+
 // Sum, mean, maximum ... of one element is that element.
 Result<bool> reduce_units(Rewriter& r, NodeId id) {
   const auto* reduce = std::get_if<Reduce>(&r.node(id).op);
@@ -304,6 +383,12 @@ constexpr Rule kRules[] = {
     {"concat_twice", "concat(concat(x, y), z) = concat(x, y, z)", Exactness::kExact, concat_twice},
     {"concat_slices", "concat(x[a:b], x[b:c]) = x[a:c]", Exactness::kExact, concat_slices},
     {"gather_slice", "x[[k, k+1, ..]] = x[k:]", Exactness::kExact, gather_slice},
+    {"gather_row", "x[[k, k, ..]] = expand(x[k])", Exactness::kExact, gather_row},
+    {"transpose_reshaped",
+     "transpose(reshape(x)) = reshape(transpose(x)) where the reshape adds or drops axes of size 1",
+     Exactness::kExact, transpose_reshaped},
+    {"resize_units", "resize(x: [.., 1], [.., n]) = expand(x), weights adding up to 1", Exactness::kRounding,
+     resize_units},
     {"reduce_units", "sum(x over an axis of size 1) = x, but for 0 + -0 = 0", Exactness::kSignedZero,
      reduce_units},
 };

@@ -40,6 +40,14 @@ Result<bool> finish_after(Rewriter& r, NodeId id, Result<ValueId> first, const T
   return finish(r, id, then(x));
 }
 
+// A constant, or one seen through views.
+bool is_weight(const Rewriter& r, ValueId v) {
+  while (r.value(v).producer != kNoNode && is_view_like(r.node(r.value(v).producer).op)) {
+    v = r.node(r.value(v).producer).inputs[0];
+  }
+  return r.value(v).is_constant();
+}
+
 std::optional<BinaryOp> mirrored(BinaryOp op) {
   switch (op) {
     case BinaryOp::kAdd:
@@ -308,6 +316,29 @@ Result<bool> scalar_outward(Rewriter& r, NodeId id) {
   return false;
 }
 
+// Between two computed operands (attention scores): exporters scale one of them, or both by the root, or the
+// product. f16 is left alone, where unscaled scores may overflow; and a constant operand, whose scale is
+// folded elsewhere.
+Result<bool> scalar_through_matmul(Rewriter& r, NodeId id) {
+  if (!std::holds_alternative<MatMul>(r.node(id).op) || out_type(r, id) == DType::kF16 || !makes_float(r, id))
+    return false;
+  const Node node = r.node(id);
+  for (size_t i = 0; i < 2; ++i) {
+    const Node* scaled = r.single_use(node.inputs[i]) ? made_by(r, node.inputs[i], BinaryOp::kMul) : nullptr;
+    if (!scaled || !r.value(scaled->inputs[1]).is_constant() || !r.shape(scaled->inputs[1]).empty()) continue;
+    if (is_weight(r, scaled->inputs[0]) || is_weight(r, node.inputs[1 - i])) continue;
+    const auto c = splat_value(r.graph(), scaled->inputs[1]);
+    if (!c || !is_normal_in(out_type(r, id), *c)) continue;
+    const ValueId factor = scaled->inputs[1];
+    std::vector<ValueId> inputs = node.inputs;
+    inputs[i] = scaled->inputs[0];
+    return finish_after(r, id, r.add(MatMul{}, std::move(inputs)), [&](ValueId product) {
+      return r.add(Binary{BinaryOp::kMul}, {product, factor});
+    });
+  }
+  return false;
+}
+
 Result<bool> factor_scalar(Rewriter& r, NodeId id) {
   const auto m = match_constant_right(r, r.node(id), BinaryOp::kAdd);
   if (!m || !makes_float(r, id) || !r.single_use(m->value) || !r.shape(m->constant).empty()) return false;
@@ -371,6 +402,8 @@ constexpr Rule kRules[] = {
     {"name_sigmoid", "1 / (exp(-x) + 1) = sigmoid(x)", Exactness::kRounding, name_sigmoid},
     {"name_relu", "max(x, 0) = relu(x)", Exactness::kExact, name_relu},
     {"scalar_outward", "(x * c) * y = (x * y) * c", Exactness::kRounding, scalar_outward},
+    {"scalar_through_matmul", "matmul(x * c, y) = matmul(x, y) * c", Exactness::kRounding,
+     scalar_through_matmul},
     {"factor_scalar", "x * c + c = (x + 1) * c", Exactness::kRounding, factor_scalar},
     {"times_minus_one", "x * -1 = -x", Exactness::kExact, times_minus_one},
     {"add_negated", "x + (-y) = x - y", Exactness::kExact, add_negated},
