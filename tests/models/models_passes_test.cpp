@@ -37,7 +37,7 @@ const std::map<std::string, size_t> kLargest = {{"bert_base", 726},
                                                 {"resnet18_bn", 51},
                                                 {"resnet50", 124},
                                                 {"swin_t", 870},
-                                                {"unet", 50},
+                                                {"unet", 74},
                                                 {"vit_b_16", 776},
                                                 {"whisper_tiny_encoder", 240},
                                                 {"yolo_n", 234}};
