@@ -1,6 +1,6 @@
 // The fields of every op, by name, and the spelling of every enum: the one list from which the canonical text
-// (both directions), names and hashes are made. A new op adds one row to FRIT_GRAPH_FIELDS' overloads and one
-// op_base_name.
+// (both directions), names and hashes are made. A new op adds one branch to for_each_field and one
+// name to kOpBaseNames.
 #pragma once
 
 #include <array>
