@@ -50,8 +50,7 @@ int32_t status_of(const Error& error) {
 }
 
 const char* version() {
-  static const char text[] = "frit 0.1.0 emitter 1 LLVM " LLVM_VERSION_TEXT;
-  return text;
+  return FRIT_CODEGEN_VERSION;
 }
 
 int32_t compile(const FritCodegenRequest* request, FritCodegenSink output, void* output_context, FritCodegenSink error, void* error_context) {

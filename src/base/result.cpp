@@ -3,7 +3,7 @@
 namespace frit {
 inline namespace FRIT_ABI {
 
-const char* code_name(Code code) {
+FRIT_EXPORT const char* code_name(Code code) {
   switch (code) {
     case Code::kBadModel: return "bad_model";
     case Code::kUnsupported: return "unsupported";
