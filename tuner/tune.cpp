@@ -85,6 +85,7 @@ class Tuner {
     for (size_t k = 0; k < r_.plan->groups.size(); ++k) {
       const fusion::PlanGroup& group = r_.plan->groups[k];
       if (group.family.empty() || group.load_time) continue;
+      if (!r_.only.empty() && !r_.only[k]) continue;
       const auto [it, fresh] = by_text.emplace(group.group.text(), tasks_.size());
       if (!fresh) {
         tasks_[it->second].groups.push_back(k);

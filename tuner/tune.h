@@ -41,6 +41,7 @@ struct TuneRequest {
   const fusion::Plan* plan = nullptr;
   // Per group of the plan: the choice to start from (an exact or near record's, or the heuristic's); empty for host ops.
   std::vector<codegen::Params> start;
+  std::vector<bool> only;                // per group whether it is searched, equal groups alike; empty: all of them
   codegen::BuildContext build;
   exec::KernelProvider* provider = nullptr;
   base::PoolLease* workers = nullptr;    // where build.threads > 1

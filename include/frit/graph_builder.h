@@ -5,10 +5,10 @@
 //   g.output(g.softmax(g.add(g.matmul(x, weights), bias), -1), "y");
 //   auto model = frit::Model::from_graph(std::move(g));
 //
-// Operators mean what ONNX's of the same name mean. A call that does not fit (shapes, types, a value of another
-// builder) gives an invalid Value; the first error is kept, later calls do nothing, and error() or from_graph say
-// what it was, naming the node. Axes may be negative and count from the end; binary operators broadcast as numpy's.
-// `name` is what messages call the node. One thread at a time.
+// Operators mean what ONNX's of the same name mean. A call that does not fit (shapes, types, a value of
+// another builder) gives an invalid Value; the first error is kept, later calls do nothing, and error() or
+// from_graph say what it was, naming the node. Axes may be negative and count from the end; binary operators
+// broadcast as numpy's. `name` is what messages call the node. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,8 @@ class Value {
   int32_t id_ = -1;
 };
 
-// Per spatial axis of [N, C, spatial..]; an empty list stands for ones (pads: zeros). pads: all begins, then all ends.
+// Per spatial axis of [N, C, spatial..]; an empty list stands for ones (pads: zeros). pads: all begins, then
+// all ends.
 struct ConvOptions {
   std::vector<int64_t> strides = {}, pads = {}, dilations = {};
   int64_t groups = 1;
@@ -64,15 +65,17 @@ class FRIT_EXPORT GraphBuilder {
   GraphBuilder& operator=(GraphBuilder&&) noexcept;
   ~GraphBuilder();
 
-  // ---- what goes in and out --------------------------------------------------------------------------------
-  // In the order in which the model will have them.
+  // ---- what goes in and out
+  // -------------------------------------------------------------------------------- In the order in which
+  // the model will have them.
   Value input(std::string_view name, DType dtype, const std::vector<Dimension>& shape);
   void output(Value value, std::string_view name);
   Value constant(Tensor tensor, std::string_view name = {});           // takes the memory over
   Value constant(const TensorView& view, std::string_view name = {});  // copies
   Value scalar(double value, DType dtype = DType::kF32);
 
-  // ---- element by element ------------------------------------------------------------------------------------
+  // ---- element by element
+  // ------------------------------------------------------------------------------------
   Value add(Value a, Value b, std::string_view name = {});
   Value sub(Value a, Value b, std::string_view name = {});
   Value mul(Value a, Value b, std::string_view name = {});
@@ -108,8 +111,9 @@ class FRIT_EXPORT GraphBuilder {
   Value hard_swish(Value x, std::string_view name = {});
   Value clip(Value x, double low, double high, std::string_view name = {});  // an infinite bound is none
 
-  // ---- products ----------------------------------------------------------------------------------------------
-  // a: [.., M, K], b: [.., K, N] -> [.., M, N]; the leading dimensions broadcast.
+  // ---- products
+  // ---------------------------------------------------------------------------------------------- a: [.., M,
+  // K], b: [.., K, N] -> [.., M, N]; the leading dimensions broadcast.
   Value matmul(Value a, Value b, std::string_view name = {});
   // a: [M, K] (or its transpose), b: [K, N] (or its transpose), c: broadcasts to [M, N], may be absent
   // -> alpha * a b + beta * c
@@ -120,7 +124,8 @@ class FRIT_EXPORT GraphBuilder {
   Value conv_transpose(Value x, Value w, Value bias = {}, const ConvOptions& options = {},
                        std::string_view name = {});
 
-  // ---- over axes ---------------------------------------------------------------------------------------------
+  // ---- over axes
+  // ---------------------------------------------------------------------------------------------
   Value softmax(Value x, int64_t axis = -1, std::string_view name = {});
   Value log_softmax(Value x, int64_t axis = -1, std::string_view name = {});
   // Over the axes from `axis` on; scale and bias (may be absent) broadcast to these.
@@ -139,27 +144,31 @@ class FRIT_EXPORT GraphBuilder {
   Value average_pool(Value x, const PoolOptions& options, std::string_view name = {});
   Value global_average_pool(Value x, std::string_view name = {});  // -> [N, C, 1..]
 
-  // ---- moving elements ---------------------------------------------------------------------------------------
-  // One -1 is inferred, 0 copies the dimension at its place.
+  // ---- moving elements
+  // --------------------------------------------------------------------------------------- One -1 is
+  // inferred, 0 copies the dimension at its place.
   Value reshape(Value x, const std::vector<Dimension>& shape, std::string_view name = {});
   Value flatten(Value x, int64_t axis = 1, std::string_view name = {});  // -> rank 2
   Value squeeze(Value x, std::vector<int64_t> axes, std::string_view name = {});
   Value unsqueeze(Value x, std::vector<int64_t> axes, std::string_view name = {});  // axes of the result
   Value transpose(Value x, std::vector<int64_t> permutation, std::string_view name = {});
   Value expand(Value x, const std::vector<int64_t>& shape, std::string_view name = {});
-  // Elements start, start + step .. before end, along one axis; start and end may be negative and are clamped.
+  // Elements start, start + step .. before end, along one axis; start and end may be negative and are
+  // clamped.
   Value slice(Value x, int64_t axis, int64_t start, int64_t end = std::numeric_limits<int64_t>::max(),
               int64_t step = 1, std::string_view name = {});
   Value concat(const std::vector<Value>& values, int64_t axis, std::string_view name = {});
-  std::vector<Value> split(Value x, int64_t axis, const std::vector<int64_t>& sizes, std::string_view name = {});
+  std::vector<Value> split(Value x, int64_t axis, const std::vector<int64_t>& sizes,
+                           std::string_view name = {});
   // Constant padding; as many befores and afters as x has axes.
   Value pad(Value x, std::vector<int64_t> before, std::vector<int64_t> after, double value = 0,
             std::string_view name = {});
-  // data: [.., n, ..], indices: i32 or i64 of any shape, which takes the place of n. Negative indices count from
-  // the end; one that is out of range is an error when it runs.
+  // data: [.., n, ..], indices: i32 or i64 of any shape, which takes the place of n. Negative indices count
+  // from the end; one that is out of range is an error when it runs.
   Value gather(Value data, Value indices, int64_t axis = 0, std::string_view name = {});
 
-  // ---- looking -----------------------------------------------------------------------------------------------
+  // ---- looking
+  // -----------------------------------------------------------------------------------------------
   const Error* error() const;  // null: all calls so far fit
   DType dtype(Value value) const;
   std::vector<Dimension> shape(Value value) const;

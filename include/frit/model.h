@@ -24,10 +24,10 @@ class GraphBuilder;
 
 // One dimension of an input or output: a number, or a name whose size is known once shapes are given.
 struct Dimension {
-  Dimension(int64_t number) : size(number) {}                             // NOLINT: reads as a shape
-  Dimension(int number) : size(number) {}                                 // NOLINT
-  Dimension(std::string symbol) : size(-1), name(std::move(symbol)) {}    // NOLINT
-  Dimension(const char* symbol) : size(-1), name(symbol) {}               // NOLINT
+  Dimension(int64_t number) : size(number) {}                           // NOLINT: reads as a shape
+  Dimension(int number) : size(number) {}                               // NOLINT
+  Dimension(std::string symbol) : size(-1), name(std::move(symbol)) {}  // NOLINT
+  Dimension(const char* symbol) : size(-1), name(symbol) {}             // NOLINT
   bool is_known() const { return size >= 0; }
   bool operator==(const Dimension&) const = default;
 
@@ -41,8 +41,8 @@ struct TensorInfo {
   std::vector<Dimension> shape;
 };
 
-// External data of a model that comes from memory: gives the bytes of `location`, as the model spells it. They
-// are copied, or kept and used in place where `owner` keeps them alive.
+// External data of a model that comes from memory: gives the bytes of `location`, as the model spells it.
+// They are copied, or kept and used in place where `owner` keeps them alive.
 struct ExternalData {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
@@ -51,15 +51,16 @@ using ExternalDataResolver = std::function<Result<ExternalData>(const std::strin
 
 class FRIT_EXPORT Model {
  public:
-  // An ONNX file (opset 7 to 28). It is mapped, not read: it must not be changed while the model lives, but may be
-  // moved or deleted. Errors: kIo, kBadModel, kUnsupported (names node, operator and opset), kInvalidArgument
-  // (options), kCancelled, kDevice (the target does not run here).
+  // An ONNX file (opset 7 to 28). It is mapped, not read: it must not be changed while the model lives, but
+  // may be moved or deleted. Errors: kIo, kBadModel, kUnsupported (names node, operator and opset),
+  // kInvalidArgument (options), kCancelled, kDevice (the target does not run here).
   static Result<Model> load(const std::string& path, const ModelOptions& options = {});
 
   // The same from memory, which is copied as far as it is needed later, or kept with `owner`. A model without
   // external data needs no resolver.
   static Result<Model> from_bytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner = {},
-                                  const ExternalDataResolver& resolver = {}, const ModelOptions& options = {});
+                                  const ExternalDataResolver& resolver = {},
+                                  const ModelOptions& options = {});
 
   // Takes the graph out of the builder, which is empty afterwards. Errors: the first one that building met.
   static Result<Model> from_graph(GraphBuilder&& graph, const ModelOptions& options = {});

@@ -3,7 +3,8 @@
 //   auto model = frit::Model::load("resnet50.onnx", {.cache = "/var/cache/frit"});
 //   auto session = frit::Session::create(*model, {.threads = 2, .on_miss = frit::OnMiss::kTune});
 //
-// Everything has a default. What is out of range is kInvalidArgument, naming the option, at the call that takes it.
+// Everything has a default. What is out of range is kInvalidArgument, naming the option, at the call that
+// takes it.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@
 namespace frit {
 inline namespace FRIT_ABI {
 
-// What to do when the cache has no decision for a kernel. Exact records are used by every policy, whether they
-// were tuned, partly tuned or are the heuristic's.
+// What to do when the cache has no decision for a kernel. Exact records are used by every policy, whether
+// they were tuned, partly tuned or are the heuristic's.
 enum class OnMiss : uint8_t {
   kHeuristic,   // a near record, else the heuristic; the default, for ever: a library burns no CPU unasked
   kBackground,  // the same, and notes the miss in the cache for a tuning service to find
@@ -36,19 +37,20 @@ struct Progress {
   std::string_view group;  // valid during the call
   int group_number = 0;    // from 1
   int groups = 0;
-  int64_t trial = 0, trials = 0;  // of this group: measured, planned
-  double best_ms = 0, heuristic_ms = 0;              // of this group
-  double model_ms = 0, model_heuristic_ms = 0;       // sum over all groups, with the winners and without
-  double seconds_left = 0;                           // of the budget
+  int64_t trial = 0, trials = 0;                // of this group: measured, planned
+  double best_ms = 0, heuristic_ms = 0;         // of this group
+  double model_ms = 0, model_heuristic_ms = 0;  // sum over all groups, with the winners and without
+  double seconds_left = 0;                      // of the budget
 };
-// Called on the thread that called prepare, or on a thread of its own but never twice at once. Must not call the
-// session. Throwing is ignored.
+// Called on the thread that called prepare, or on a thread of its own but never twice at once. Must not call
+// the session. Throwing is ignored.
 using ProgressCallback = std::function<void(const Progress&)>;
 
 struct ModelOptions {
   HeaderVersion header = {};  // not yours to set
 
-  // "cpu" is this machine; "cpu:NAME" a baseline such as cpu:x86-64-v3, so that what is compiled runs elsewhere.
+  // "cpu" is this machine; "cpu:NAME" a baseline such as cpu:x86-64-v3, so that what is compiled runs
+  // elsewhere.
   std::string target = "cpu";
   // Tuning cache: a file, a folder, or "off". Nothing: FRIT_CACHE, CACHE_DIRECTORY, XDG_CACHE_HOME/frit,
   // ~/.cache/frit, or memory, in this order. A cache that cannot be used is a warning, not an error.

@@ -1,11 +1,11 @@
 // Session: a model made ready to run with certain options.
 //
 //   auto session = frit::Session::create(*model, {.threads = 2});
-//   session->prepare({{"input", {1, 3, 224, 224}}});               // partitions, compiles, packs: once per shapes
-//   session->run(std::array{in.view()}, std::array{out.view()});   // from any thread
+//   session->prepare({{"input", {1, 3, 224, 224}}});               // partitions, compiles, packs: once per
+//   shapes session->run(std::array{in.view()}, std::array{out.view()});   // from any thread
 //
-// A handle that is movable and not copyable. All members may be called from several threads at once, except that
-// nobody may move or destroy it meanwhile. It keeps its model alive.
+// A handle that is movable and not copyable. All members may be called from several threads at once, except
+// that nobody may move or destroy it meanwhile. It keeps its model alive.
 #pragma once
 
 #include <initializer_list>
@@ -44,11 +44,11 @@ class FRIT_EXPORT Session {
   Session& operator=(Session&&) noexcept;
   ~Session();  // no run may be in flight
 
-  // Makes runs with these shapes possible: partitions the graph, looks choices up in the cache (or searches, by
-  // policy), compiles, packs weights and allocates. Inputs of constant shape need not be named. Costs nothing when
-  // it was done before. Errors: kInvalidArgument (a name or shape that the model does not have, before fork()),
-  // kNotFound (on_miss = kError, or no compiler), kUnsupported, kCancelled (what was committed to the cache stays),
-  // kOutOfMemory.
+  // Makes runs with these shapes possible: partitions the graph, looks choices up in the cache (or searches,
+  // by policy), compiles, packs weights and allocates. Inputs of constant shape need not be named. Costs
+  // nothing when it was done before. Errors: kInvalidArgument (a name or shape that the model does not have,
+  // before fork()), kNotFound (on_miss = kError, or no compiler), kUnsupported, kCancelled (what was
+  // committed to the cache stays), kOutOfMemory.
   Status prepare(std::span<const NamedShape> shapes);
   Status prepare(std::initializer_list<NamedShape> shapes = {}) {
     return prepare(std::span<const NamedShape>(shapes.begin(), shapes.size()));
@@ -62,12 +62,14 @@ class FRIT_EXPORT Session {
   // The shapes of all outputs, in the model's order, for these shapes of the inputs; prepares them.
   Result<std::vector<std::vector<int64_t>>> output_shapes(std::span<const NamedShape> shapes);
 
-  // One inference. inputs, outputs: one view per input and output of the model, in its order, of the types and
-  // shapes that it says. Row-major memory of any alignment is used in place. Outputs must overlap neither each
-  // other nor inputs; inputs are never written. Prepares shapes that are new. In steady state it allocates nothing
-  // and holds no lock while kernels run. Outputs are undefined after an error. Errors: those of prepare;
-  // kInvalidArgument (count, type, shape, overlap, and data such as an index out of range, naming the node).
-  Status run(std::span<const TensorView> inputs, std::span<const TensorView> outputs, const RunOptions& options = {});
+  // One inference. inputs, outputs: one view per input and output of the model, in its order, of the types
+  // and shapes that it says. Row-major memory of any alignment is used in place. Outputs must overlap neither
+  // each other nor inputs; inputs are never written. Prepares shapes that are new. In steady state it
+  // allocates nothing and holds no lock while kernels run. Outputs are undefined after an error. Errors:
+  // those of prepare; kInvalidArgument (count, type, shape, overlap, and data such as an index out of range,
+  // naming the node).
+  Status run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+             const RunOptions& options = {});
   // The same, with outputs that it allocates.
   Result<std::vector<Tensor>> run(std::span<const TensorView> inputs, const RunOptions& options = {});
   // The same by name: all inputs must be named, all outputs come back, in the model's order.
@@ -78,7 +80,8 @@ class FRIT_EXPORT Session {
     return run(std::span<const std::pair<std::string, TensorView>>(inputs.begin(), inputs.size()), options);
   }
 
-  // Gives back memory that no run needs at the moment: arenas, and packed weights that no prepared shapes use.
+  // Gives back memory that no run needs at the moment: arenas, and packed weights that no prepared shapes
+  // use.
   void trim();
   SessionStats stats() const;
   const Model& model() const;

@@ -10,8 +10,8 @@
 namespace frit {
 inline namespace FRIT_ABI {
 
-// Of a session since it was created; groups, kernels and host_kernels are of the shapes prepared last. Hits and
-// misses count groups, also where several have the same record.
+// Of a session since it was created; groups, kernels and host_kernels are of the shapes prepared last. Hits
+// and misses count groups, also where several have the same record.
 struct Counters {
   int64_t groups = 0;        // fusion groups that a run computes
   int64_t kernels = 0;       // kernel launches of a run
@@ -28,8 +28,8 @@ struct MemoryUse {
   int64_t arena_bytes = 0;    // intermediate values, of all contexts of this session
 };
 
-enum class Match : uint8_t { kMiss, kNear, kExact };             // with the cache
-enum class Tuned : uint8_t { kHeuristic, kPartial, kFull };      // kPartial: the budget ended before the search
+enum class Match : uint8_t { kMiss, kNear, kExact };         // with the cache
+enum class Tuned : uint8_t { kHeuristic, kPartial, kFull };  // kPartial: the budget ended before the search
 
 constexpr const char* match_name(Match m) {
   constexpr const char* names[] = {"miss", "near", "exact"};
@@ -56,7 +56,7 @@ struct SessionStats {
   MemoryUse memory;
   std::string target;  // "cpu:x86_64/avx,fma,avx2/AuthenticAMD/25/17"
   int threads = 1;
-  std::string cache;   // the file, "memory" or "off"
+  std::string cache;              // the file, "memory" or "off"
   bool compiler_open = false;     // whether libfrit-codegen had to be opened
   double load_ms = 0;             // of the model
   double prepare_ms = 0;          // of the shapes prepared last

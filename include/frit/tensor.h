@@ -1,7 +1,7 @@
 // TensorView: a tensor in the caller's memory. Tensor: one that owns its memory.
 //
-// What goes into Session::run and comes out of it. Shapes are in elements, outermost dimension first; a scalar
-// has no dimensions. Both are plain values without locks: one thread at a time, or read-only.
+// What goes into Session::run and comes out of it. Shapes are in elements, outermost dimension first; a
+// scalar has no dimensions. Both are plain values without locks: one thread at a time, or read-only.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,17 @@
 namespace frit {
 inline namespace FRIT_ABI {
 
-// The element type that a C++ type stands for. There is none for f16 and bf16: say them by name, with memory of
-// uint16_t.
+// The element type that a C++ type stands for. There is none for f16 and bf16: say them by name, with memory
+// of uint16_t.
 template <class T>
 constexpr DType dtype_of() {
   using U = std::remove_cv_t<T>;
-  if constexpr (std::is_same_v<U, float>) return DType::kF32;
-  else if constexpr (std::is_same_v<U, double>) return DType::kF64;
-  else if constexpr (std::is_same_v<U, bool>) return DType::kBool;
+  if constexpr (std::is_same_v<U, float>)
+    return DType::kF32;
+  else if constexpr (std::is_same_v<U, double>)
+    return DType::kF64;
+  else if constexpr (std::is_same_v<U, bool>)
+    return DType::kBool;
   else {
     static_assert(std::is_integral_v<U> && sizeof(U) <= 8, "no element type for this C++ type");
     constexpr DType kSigned[] = {DType::kI8, DType::kI16, DType::kI32, DType::kI64};

@@ -50,7 +50,7 @@ class Chooser {
     if (!store) return out;
     FRIT_ASSIGN(out.key, tuner::decision_key(text, setup_.parts, runtime_.target_parts()));
     const tuner::DecisionHit hit = store->get_decision(*out.key);
-    if (may_use(hit)) take(group, hit, out);
+    if (hit.match != tuner::Match::kMiss) take(group, hit, out);
     if (out.match != Match::kExact && setup_.on_miss == OnMiss::kBackground) {
       if (const Status s = store->note_miss(*out.key); !s.ok()) {
         runtime_.log().trace("runtime", "a miss is not noted: ", s.error().text());
@@ -72,11 +72,13 @@ class Chooser {
     auto params = codegen::Params::parse(hit.decision.params);
     if (!params.ok() || !family->space(group.group, setup_.build).legal(*params)) {
       if (hit.match == tuner::Match::kExact) {
-        runtime_.log().warn("runtime", "the cache says ", base::quoted(hit.decision.params), " for a group of family ",
-                            group.family, ", which is not legal here");
+        runtime_.log().warn("runtime", "the cache says ", base::quoted(hit.decision.params),
+                            " for a group of family ", group.family, ", which is not legal here");
       }
       return;
     }
+    out.seed = *params;
+    if (!may_use(hit)) return;
     out.params = *std::move(params);
     out.match = hit.match == tuner::Match::kExact ? Match::kExact : Match::kNear;
     if (out.match != Match::kExact) return;
@@ -100,7 +102,7 @@ void record(Runtime& runtime, const exec::CompiledPlan& compiled, const std::vec
   std::set<base::Hash128> done;
   for (size_t g = 0; g < choices.size(); ++g) {
     const GroupChoice& choice = choices[g];
-    if (!choice.key || choice.match == Match::kExact || !compiled.groups[g]) continue;
+    if (!choice.key || choice.match == Match::kExact || choice.kept || !compiled.groups[g]) continue;
     if (!done.insert(choice.key->hash()).second) continue;
     const codegen::Family* family = codegen::family_named(compiled.plan->groups[g].family);
     if (!family) continue;

@@ -1,5 +1,5 @@
-// A choice of params per group of a plan: looked up in the cache, taken from a near record, or left to the heuristic,
-// as the session's policy says; and the rows that make all of them exact hits next time.
+// A choice of params per group of a plan: looked up in the cache, taken from a near record, or left to the
+// heuristic, as the session's policy says; and the rows that make all of them exact hits next time.
 //
 // The middle of a prepare. It must not know kernels.
 #pragma once
@@ -20,10 +20,12 @@ namespace frit::runtime {
 
 struct GroupChoice {
   codegen::Params params;         // empty: a host op, or the heuristic
+  codegen::Params seed;           // where a search may start: a near record's
   std::optional<tuner::Key> key;  // none for a host op, or without a cache
   Match match = Match::kMiss;
   tuner::State state = tuner::State::kHeuristic;
-  tuner::Evidence evidence;       // of an exact record
+  tuner::Evidence evidence;  // of an exact record, or of the search
+  bool kept = false;         // the search has put the row
 };
 
 // Parallel to plan.groups. Notes misses where the policy is kBackground. Errors: kNotFound under kError.

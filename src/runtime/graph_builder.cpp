@@ -25,7 +25,8 @@ std::string GraphBuilder::Impl::label(std::string_view op, std::string_view name
 
 ValueId GraphBuilder::Impl::constant_i64(const std::vector<int64_t>& values) {
   const auto count = static_cast<int64_t>(values.size());
-  const ValueId id = graph.add_constant({DType::kI64, {graph::Dim(count)}, {}}, graph::make_constant_of(values));
+  const ValueId id =
+      graph.add_constant({DType::kI64, {graph::Dim(count)}, {}}, graph::make_constant_of(values));
   graph.value(id).known = graph::known_contents(graph, id);
   return id;
 }
@@ -33,8 +34,8 @@ ValueId GraphBuilder::Impl::constant_i64(const std::vector<int64_t>& values) {
 ValueId GraphBuilder::Impl::add(std::string_view op_name, graph::Op op, std::vector<ValueId> inputs,
                                 std::string_view name, std::vector<graph::TensorType> declared) {
   if (!ok()) return kNoValue;
-  auto node = graph::add_inferred(graph, std::move(op), std::move(inputs), std::move(declared), std::string(name),
-                                  std::string(op_name));
+  auto node = graph::add_inferred(graph, std::move(op), std::move(inputs), std::move(declared),
+                                  std::string(name), std::string(op_name));
   if (!node.ok()) {
     Error e = std::move(node).error().with(label(op_name, name));
     if (e.code == Code::kBadModel) e.code = Code::kInvalidArgument;  // here the caller wrote the model
@@ -51,7 +52,8 @@ ValueId GraphBuilder::Impl::unwrap(Value value, std::string_view what) {
 }
 
 Value GraphBuilder::Impl::node(std::string_view op_name, graph::Op op, std::initializer_list<Value> operands,
-                               size_t required, std::string_view name, std::vector<graph::TensorType> declared) {
+                               size_t required, std::string_view name,
+                               std::vector<graph::TensorType> declared) {
   if (!ok()) return {};
   std::vector<ValueId> inputs;
   for (const Value& operand : operands) {
@@ -72,7 +74,8 @@ bool GraphBuilder::Impl::has(Value value, std::string_view op_name, std::string_
   return false;
 }
 
-int64_t GraphBuilder::Impl::axis(std::string_view op_name, std::string_view name, int64_t axis, int64_t rank) {
+int64_t GraphBuilder::Impl::axis(std::string_view op_name, std::string_view name, int64_t axis,
+                                 int64_t rank) {
   const int64_t from_front = axis < 0 ? axis + rank : axis;
   if (from_front >= 0 && from_front < rank) return from_front;
   fail(make_error(Code::kInvalidArgument, base::text_of("axis ", axis, " of rank ", rank, " does not exist"))
@@ -86,8 +89,9 @@ std::vector<int64_t> GraphBuilder::Impl::axes(std::string_view op_name, std::str
   for (const int64_t a : axes) out.push_back(axis(op_name, name, a, rank));
   std::sort(out.begin(), out.end());
   if (std::adjacent_find(out.begin(), out.end()) != out.end()) {
-    fail(make_error(Code::kInvalidArgument, base::text_of("axes [", base::join(axes, ","), "] name one twice"))
-             .with(label(op_name, name)));
+    fail(
+        make_error(Code::kInvalidArgument, base::text_of("axes [", base::join(axes, ","), "] name one twice"))
+            .with(label(op_name, name)));
   }
   return out;
 }
@@ -127,15 +131,17 @@ Value GraphBuilder::input(std::string_view name, DType dtype, const std::vector<
   graph::TensorType type{dtype, {}, {}};
   for (const Dimension& d : shape) {
     if (!d.is_known() && d.name.empty()) {
-      impl_->fail(make_error(Code::kInvalidArgument, base::text_of("input ", base::quoted(name), " has the dimension ",
-                                                                   d.size, ", expected 0 or more, or a name")));
+      impl_->fail(make_error(Code::kInvalidArgument,
+                             base::text_of("input ", base::quoted(name), " has the dimension ", d.size,
+                                           ", expected 0 or more, or a name")));
       return {};
     }
     type.shape.push_back(to_dim(d));
   }
   for (const ValueId other : impl_->graph.inputs) {
     if (impl_->graph.value(other).name != name) continue;
-    impl_->fail(make_error(Code::kInvalidArgument, base::text_of("there are two inputs ", base::quoted(name))));
+    impl_->fail(
+        make_error(Code::kInvalidArgument, base::text_of("there are two inputs ", base::quoted(name))));
     return {};
   }
   return impl_->wrap(impl_->graph.add_input(std::move(type), std::string(name)));
@@ -146,7 +152,8 @@ void GraphBuilder::output(Value value, std::string_view name) {
   if (!impl_->has(value, "output", name)) return;
   for (const std::string& other : impl_->output_names) {
     if (other != name) continue;
-    impl_->fail(make_error(Code::kInvalidArgument, base::text_of("there are two outputs ", base::quoted(name))));
+    impl_->fail(
+        make_error(Code::kInvalidArgument, base::text_of("there are two outputs ", base::quoted(name))));
     return;
   }
   impl_->graph.outputs.push_back(impl_->unwrap(value, name));
@@ -200,19 +207,45 @@ Value GraphBuilder::scalar(double value, DType dtype) {
     return {};
   }
   switch (dtype) {
-    case DType::kF32: put(static_cast<float>(value)); break;
-    case DType::kF64: put(value); break;
-    case DType::kF16: put(base::double_to_f16(value)); break;
-    case DType::kBF16: put(base::double_to_bf16(value)); break;
-    case DType::kI8: put_integer(int8_t{}); break;
-    case DType::kI16: put_integer(int16_t{}); break;
-    case DType::kI32: put_integer(int32_t{}); break;
-    case DType::kI64: put_integer(int64_t{}); break;
-    case DType::kU8: put_integer(uint8_t{}); break;
-    case DType::kU16: put_integer(uint16_t{}); break;
-    case DType::kU32: put_integer(uint32_t{}); break;
-    case DType::kU64: put_integer(uint64_t{}); break;
-    case DType::kBool: put(static_cast<uint8_t>(value != 0)); break;
+    case DType::kF32:
+      put(static_cast<float>(value));
+      break;
+    case DType::kF64:
+      put(value);
+      break;
+    case DType::kF16:
+      put(base::double_to_f16(value));
+      break;
+    case DType::kBF16:
+      put(base::double_to_bf16(value));
+      break;
+    case DType::kI8:
+      put_integer(int8_t{});
+      break;
+    case DType::kI16:
+      put_integer(int16_t{});
+      break;
+    case DType::kI32:
+      put_integer(int32_t{});
+      break;
+    case DType::kI64:
+      put_integer(int64_t{});
+      break;
+    case DType::kU8:
+      put_integer(uint8_t{});
+      break;
+    case DType::kU16:
+      put_integer(uint16_t{});
+      break;
+    case DType::kU32:
+      put_integer(uint32_t{});
+      break;
+    case DType::kU64:
+      put_integer(uint64_t{});
+      break;
+    case DType::kBool:
+      put(static_cast<uint8_t>(value != 0));
+      break;
   }
   return constant(*std::move(tensor));
 }

@@ -37,16 +37,17 @@ struct GraphBuilder::Impl {
   // kNoValue for an absent value; a foreign one is an error. `what` asks for it.
   graph::ValueId unwrap(Value value, std::string_view what);
 
-  // A node with these operands; the first `required` of them must be there, absent ones at the end are left out.
-  // Its first output, or an invalid Value after an error.
+  // A node with these operands; the first `required` of them must be there, absent ones at the end are left
+  // out. Its first output, or an invalid Value after an error.
   Value node(std::string_view op_name, graph::Op op, std::initializer_list<Value> operands, size_t required,
              std::string_view name, std::vector<graph::TensorType> declared = {graph::TensorType{}});
   // The same over ids that are known to be good.
-  graph::ValueId add(std::string_view op_name, graph::Op op, std::vector<graph::ValueId> inputs, std::string_view name,
-                     std::vector<graph::TensorType> declared = {graph::TensorType{}});
-  Value reduce(std::string_view op_name, graph::ReduceOp op, Value x, const std::vector<int64_t>& axes, bool keep,
-               std::string_view name);
-  Value pool(std::string_view op_name, graph::PoolOp op, Value x, const PoolOptions& options, std::string_view name);
+  graph::ValueId add(std::string_view op_name, graph::Op op, std::vector<graph::ValueId> inputs,
+                     std::string_view name, std::vector<graph::TensorType> declared = {graph::TensorType{}});
+  Value reduce(std::string_view op_name, graph::ReduceOp op, Value x, const std::vector<int64_t>& axes,
+               bool keep, std::string_view name);
+  Value pool(std::string_view op_name, graph::PoolOp op, Value x, const PoolOptions& options,
+             std::string_view name);
   graph::ValueId constant_i64(const std::vector<int64_t>& values);
 
   // Whether an operator can look at its operand, which must be there.

@@ -16,7 +16,8 @@ namespace {
 
 // An empty list stands for as many defaults.
 std::vector<int64_t> or_default(const std::vector<int64_t>& values, int64_t count, int64_t value) {
-  return values.empty() ? std::vector<int64_t>(static_cast<size_t>(std::max<int64_t>(count, 0)), value) : values;
+  return values.empty() ? std::vector<int64_t>(static_cast<size_t>(std::max<int64_t>(count, 0)), value)
+                        : values;
 }
 
 }  // namespace
@@ -124,7 +125,8 @@ Value GraphBuilder::clip(Value x, double low, double high, Name name) {
   return impl_->node("Clip", graph::Clip{}, {x, least, most}, 1, name);
 }
 
-// ---- products ------------------------------------------------------------------------------------------------------
+// ---- products
+// ------------------------------------------------------------------------------------------------------
 
 Value GraphBuilder::matmul(Value a, Value b, Name name) {
   return impl_->node("MatMul", graph::MatMul{}, {a, b}, 2, name);
@@ -150,7 +152,8 @@ Value GraphBuilder::conv_transpose(Value x, Value w, Value bias, const ConvOptio
       {x, w, bias}, 2, name);
 }
 
-// ---- over axes -----------------------------------------------------------------------------------------------------
+// ---- over axes
+// -----------------------------------------------------------------------------------------------------
 
 Value GraphBuilder::softmax(Value x, int64_t axis, Name name) {
   if (!impl_->has(x, "Softmax", name)) return {};
@@ -167,8 +170,10 @@ Value GraphBuilder::layer_norm(Value x, Value scale, Value bias, int64_t axis, f
   const int64_t a = impl_->axis("LayerNormalization", name, axis, impl_->rank(x));
   return impl_->node("LayerNormalization", graph::LayerNorm{a, epsilon}, {x, scale, bias}, 2, name);
 }
-Value GraphBuilder::batch_norm(Value x, Value scale, Value bias, Value mean, Value variance, float epsilon, Name name) {
-  return impl_->node("BatchNormalization", graph::BatchNorm{epsilon}, {x, scale, bias, mean, variance}, 5, name);
+Value GraphBuilder::batch_norm(Value x, Value scale, Value bias, Value mean, Value variance, float epsilon,
+                               Name name) {
+  return impl_->node("BatchNormalization", graph::BatchNorm{epsilon}, {x, scale, bias, mean, variance}, 5,
+                     name);
 }
 
 Value GraphBuilder::reduce_sum(Value x, std::vector<int64_t> axes, bool keep, Name name) {
@@ -184,8 +189,8 @@ Value GraphBuilder::reduce_min(Value x, std::vector<int64_t> axes, bool keep, Na
   return impl_->reduce("ReduceMin", graph::ReduceOp::kMin, x, axes, keep, name);
 }
 
-Value GraphBuilder::Impl::reduce(Name op_name, graph::ReduceOp op, Value x, const std::vector<int64_t>& wanted, bool keep,
-                                 Name name) {
+Value GraphBuilder::Impl::reduce(Name op_name, graph::ReduceOp op, Value x,
+                                 const std::vector<int64_t>& wanted, bool keep, Name name) {
   if (!has(x, op_name, name)) return {};
   std::vector<int64_t> over = axes(op_name, name, wanted, rank(x));
   if (wanted.empty()) {
@@ -211,8 +216,8 @@ Value GraphBuilder::global_average_pool(Value x, Name name) {
                     .with(Impl::label("GlobalAveragePool", name)));
     return {};
   }
-  return impl_->node("GlobalAveragePool", graph::Reduce{graph::ReduceOp::kMean, std::move(spatial), true}, {x}, 1,
-                     name);
+  return impl_->node("GlobalAveragePool", graph::Reduce{graph::ReduceOp::kMean, std::move(spatial), true},
+                     {x}, 1, name);
 }
 
 Value GraphBuilder::Impl::pool(Name op_name, graph::PoolOp op, Value x, const PoolOptions& o, Name name) {

@@ -23,14 +23,16 @@ Result<graph::Shape> reshaped(const graph::Shape& x, const std::vector<Dimension
     const Dimension& d = wanted[k];
     if (!d.is_known() && d.name.empty()) {
       if (d.size != -1 || inferred >= 0) {
-        return make_error(Code::kInvalidArgument, base::text_of("shape has the value ", d.size, " at axis ", k));
+        return make_error(Code::kInvalidArgument,
+                          base::text_of("shape has the value ", d.size, " at axis ", k));
       }
       inferred = static_cast<int64_t>(k);
       out.emplace_back(1);
       continue;
     }
     if (d.is_known() && d.size == 0) {
-      if (k >= x.size()) return make_error(Code::kInvalidArgument, base::text_of("there is no axis ", k, " to copy"));
+      if (k >= x.size())
+        return make_error(Code::kInvalidArgument, base::text_of("there is no axis ", k, " to copy"));
       out.push_back(x[k]);
     } else {
       out.push_back(to_dim(d));
@@ -46,7 +48,8 @@ Result<graph::Shape> reshaped(const graph::Shape& x, const std::vector<Dimension
 Value GraphBuilder::reshape(Value x, const std::vector<Dimension>& shape, Name name) {
   if (!impl_->has(x, "Reshape", name)) return {};
   const ValueId id = impl_->unwrap(x, name);
-  const bool has_names = std::any_of(shape.begin(), shape.end(), [](const Dimension& d) { return !d.name.empty(); });
+  const bool has_names =
+      std::any_of(shape.begin(), shape.end(), [](const Dimension& d) { return !d.name.empty(); });
   if (!has_names) {
     std::vector<int64_t> numbers;
     for (const Dimension& d : shape) numbers.push_back(d.size);
@@ -57,7 +60,8 @@ Value GraphBuilder::reshape(Value x, const std::vector<Dimension>& shape, Name n
     impl_->fail(std::move(out).error().with(Impl::label("Reshape", name)));
     return {};
   }
-  return impl_->node("Reshape", graph::Reshape{}, {x}, 1, name, {{impl_->type(id).dtype, *std::move(out), {}}});
+  return impl_->node("Reshape", graph::Reshape{}, {x}, 1, name,
+                     {{impl_->type(id).dtype, *std::move(out), {}}});
 }
 
 Value GraphBuilder::flatten(Value x, int64_t axis, Name name) {
@@ -74,7 +78,8 @@ Value GraphBuilder::flatten(Value x, int64_t axis, Name name) {
   for (const Dim& d : to) shape.push_back(to_dimension(d));
   if (!shape[0].is_known() && shape[1].is_known() && shape[1].size > 0) shape[0] = Dimension(int64_t{-1});
   if (!shape[1].is_known() && shape[0].is_known() && shape[0].size > 0) shape[1] = Dimension(int64_t{-1});
-  const bool has_zero = std::any_of(shape.begin(), shape.end(), [](const Dimension& d) { return d.size == 0; });
+  const bool has_zero =
+      std::any_of(shape.begin(), shape.end(), [](const Dimension& d) { return d.size == 0; });
   if (!has_zero) return reshape(x, shape, name);
   return impl_->node("Flatten", graph::Reshape{}, {x}, 1, name, {{dtype(x), std::move(to), {}}});
 }
@@ -89,8 +94,8 @@ Value GraphBuilder::squeeze(Value x, std::vector<int64_t> axes, Name name) {
     if (!std::binary_search(gone.begin(), gone.end(), static_cast<int64_t>(k))) {
       shape.push_back(type.shape[k]);
     } else if (type.shape[k].constant().value_or(1) != 1) {
-      impl_->fail(make_error(Code::kInvalidArgument,
-                             base::text_of("axis ", k, " has ", type.shape[k].text(), " elements, expected 1"))
+      impl_->fail(make_error(Code::kInvalidArgument, base::text_of("axis ", k, " has ", type.shape[k].text(),
+                                                                   " elements, expected 1"))
                       .with(Impl::label("Squeeze", name)));
       return {};
     }
@@ -124,10 +129,11 @@ Value GraphBuilder::slice(Value x, int64_t axis, int64_t start, int64_t end, int
   if (!impl_->has(x, "Slice", name)) return {};
   const int64_t a = impl_->axis("Slice", name, axis, impl_->rank(x));
   if (!impl_->ok()) return {};
-  return impl_->wrap(impl_->add("Slice", graph::DynamicSlice{},
-                                {impl_->unwrap(x, name), impl_->constant_i64({start}), impl_->constant_i64({end}),
-                                 impl_->constant_i64({a}), impl_->constant_i64({step})},
-                                name));
+  return impl_->wrap(
+      impl_->add("Slice", graph::DynamicSlice{},
+                 {impl_->unwrap(x, name), impl_->constant_i64({start}), impl_->constant_i64({end}),
+                  impl_->constant_i64({a}), impl_->constant_i64({step})},
+                 name));
 }
 
 Value GraphBuilder::concat(const std::vector<Value>& values, int64_t axis, Name name) {
@@ -137,7 +143,8 @@ Value GraphBuilder::concat(const std::vector<Value>& values, int64_t axis, Name 
     inputs.push_back(impl_->unwrap(v, name));
   }
   if (inputs.empty()) {
-    impl_->fail(make_error(Code::kInvalidArgument, "there is nothing to concatenate").with(Impl::label("Concat", name)));
+    impl_->fail(make_error(Code::kInvalidArgument, "there is nothing to concatenate")
+                    .with(Impl::label("Concat", name)));
     return {};
   }
   const int64_t a = impl_->axis("Concat", name, axis, impl_->rank(inputs[0]));
@@ -160,11 +167,12 @@ std::vector<Value> GraphBuilder::split(Value x, int64_t axis, const std::vector<
   return out;
 }
 
-Value GraphBuilder::pad(Value x, std::vector<int64_t> before, std::vector<int64_t> after, double value, Name name) {
+Value GraphBuilder::pad(Value x, std::vector<int64_t> before, std::vector<int64_t> after, double value,
+                        Name name) {
   if (!impl_->has(x, "Pad", name)) return {};
   const Value filler = scalar(value, dtype(x));
-  return impl_->node("Pad", graph::Pad{graph::PadMode::kConstant, std::move(before), std::move(after)}, {x, filler}, 2,
-                     name);
+  return impl_->node("Pad", graph::Pad{graph::PadMode::kConstant, std::move(before), std::move(after)},
+                     {x, filler}, 2, name);
 }
 
 Value GraphBuilder::gather(Value data, Value indices, int64_t axis, Name name) {

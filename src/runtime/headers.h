@@ -12,8 +12,8 @@ namespace frit::runtime {
 // Equal but for the last part. kInvalidArgument names both versions.
 Status check_headers(const HeaderVersion& headers);
 
-// The process that made an object. After fork() the child has neither the threads nor the locks in a known state:
-// it may only drop what it inherited, without touching it.
+// The process that made an object. After fork() the child has neither the threads nor the locks in a known
+// state: it may only drop what it inherited, without touching it.
 class Owner {
  public:
   Owner();

@@ -1,4 +1,5 @@
-// From a target and a session's options to the ingredients of cache keys (src/README.md section 7, schemas/key.md).
+// From a target and a session's options to the ingredients of cache keys (src/README.md section 7,
+// schemas/key.md).
 //
 // The one place that says what of a machine keys a record and what is only provenance.
 #pragma once

@@ -34,8 +34,8 @@ Result<Model> make_model(std::shared_ptr<Runtime> runtime, graph::Graph graph, i
   std::shared_ptr<Model::Impl> impl(new Model::Impl{std::move(runtime), {}, {}, {}, {}, 0}, delete_at_home);
   for (const graph::ValueId v : graph.inputs) impl->inputs.push_back(info_of(graph, v, {}));
   for (size_t k = 0; k < graph.outputs.size(); ++k) {
-    impl->outputs.push_back(
-        info_of(graph, graph.outputs[k], k < graph.output_names.size() ? graph.output_names[k] : std::string()));
+    impl->outputs.push_back(info_of(graph, graph.outputs[k],
+                                    k < graph.output_names.size() ? graph.output_names[k] : std::string()));
   }
   impl->graph = std::move(graph);
   impl->load_ms = static_cast<double>(impl->runtime->seams().clock->now_ns() - load_begin_ns) * 1e-6;
@@ -62,9 +62,8 @@ Result<Model> load_with(const ModelOptions& options, const MakeGraph& make_graph
 inline namespace FRIT_ABI {
 
 Result<Model> Model::load(const std::string& path, const ModelOptions& options) {
-  return runtime::load_with(options, [&](runtime::Runtime& runtime) {
-    return onnx::import_model(*runtime.seams().files, path);
-  });
+  return runtime::load_with(
+      options, [&](runtime::Runtime& runtime) { return onnx::import_model(*runtime.seams().files, path); });
 }
 
 Result<Model> Model::from_bytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
@@ -98,15 +97,20 @@ const std::vector<TensorInfo>& Model::outputs() const { return impl_->outputs; }
 namespace {
 
 std::optional<size_t> index_of(const std::vector<TensorInfo>& infos, std::string_view name) {
-  const auto it = std::find_if(infos.begin(), infos.end(), [&](const TensorInfo& info) { return info.name == name; });
+  const auto it =
+      std::find_if(infos.begin(), infos.end(), [&](const TensorInfo& info) { return info.name == name; });
   if (it == infos.end()) return std::nullopt;
   return static_cast<size_t>(it - infos.begin());
 }
 
 }  // namespace
 
-std::optional<size_t> Model::input_index(std::string_view name) const { return index_of(impl_->inputs, name); }
-std::optional<size_t> Model::output_index(std::string_view name) const { return index_of(impl_->outputs, name); }
+std::optional<size_t> Model::input_index(std::string_view name) const {
+  return index_of(impl_->inputs, name);
+}
+std::optional<size_t> Model::output_index(std::string_view name) const {
+  return index_of(impl_->outputs, name);
+}
 
 }  // namespace FRIT_ABI
 }  // namespace frit

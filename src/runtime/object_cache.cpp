@@ -23,7 +23,8 @@ std::optional<std::string> StoreObjectCache::get(const exec::ObjectRequest& requ
   return std::nullopt;
 }
 
-void StoreObjectCache::put(const exec::ObjectRequest& request, std::string_view object, std::string_view compiler) {
+void StoreObjectCache::put(const exec::ObjectRequest& request, std::string_view object,
+                           std::string_view compiler) {
   const auto wanted = key(request);
   if (!wanted.ok()) return;
   tuner::Object row;

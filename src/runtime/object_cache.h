@@ -1,8 +1,9 @@
 // StoreObjectCache: machine code between processes, kept in the tuning cache; plugs the store into exec.
 //
-// A local object that another emitter or compiler made is built anew where there is a compiler, and taken as it is
-// where there is none; objects that were imported on the user's word are always taken. What made this build's
-// objects is known without opening the compiler, so that a warm start never does. It must not know plans.
+// A local object that another emitter or compiler made is built anew where there is a compiler, and taken as
+// it is where there is none; objects that were imported on the user's word are always taken. What made this
+// build's objects is known without opening the compiler, so that a warm start never does. It must not know
+// plans.
 #pragma once
 
 #include <functional>
@@ -20,7 +21,7 @@ class StoreObjectCache final : public exec::ObjectCache {
   struct Options {
     tuner::Store* store = nullptr;  // outlives this
     tuner::TargetParts target;
-    std::string expected;           // version text of this build's libfrit-codegen
+    std::string expected;  // version text of this build's libfrit-codegen
     // Version of the compiler that is really there, which it opens; empty: there is none.
     std::function<std::string()> compiler_version;
     base::Logger log;

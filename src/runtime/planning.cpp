@@ -17,8 +17,8 @@ namespace {
 bool is_usable(const tuner::PlanHit& hit, const Setup& setup) {
   if (hit.match == tuner::Match::kExact) return true;
   if (hit.match == tuner::Match::kMiss) return false;
-  // Another partitioner's plan for the very same key has its groups' decisions beside it; one for other threads or
-  // another machine has not.
+  // Another partitioner's plan for the very same key has its groups' decisions beside it; one for other
+  // threads or another machine has not.
   const bool is_older = hit.differences.size() == 1 && hit.differences[0].name == "plan_version";
   if (!is_older) return false;
   return setup.on_miss != OnMiss::kTune && (setup.on_miss != OnMiss::kError || setup.accept_near);
@@ -56,13 +56,14 @@ Result<Planned> make_or_replay(Runtime& runtime, graph::Graph graph, const Setup
         return Planned{std::make_shared<const fusion::Plan>(*std::move(plan)),
                        hit.match == tuner::Match::kExact ? Match::kExact : Match::kNear};
       }
-      runtime.log().warn("runtime", "the plan in the cache does not fit its graph, making a new one: ",
-                         plan.error().text());
+      runtime.log().warn(
+          "runtime", "the plan in the cache does not fit its graph, making a new one: ", plan.error().text());
     }
   }
   if (setup.on_miss == OnMiss::kError) {
-    return make_error(Code::kNotFound, base::text_of("the cache has no plan for this graph of ", graph.nodes.size(),
-                                                     " nodes and ", setup.build.threads, " threads"))
+    return make_error(Code::kNotFound,
+                      base::text_of("the cache has no plan for this graph of ", graph.nodes.size(),
+                                    " nodes and ", setup.build.threads, " threads"))
         .hinted("tune the model for these shapes and threads first, or import a cache that has it");
   }
   FRIT_ASSIGN(fusion::Plan plan, fusion::make_plan(std::move(graph), options));

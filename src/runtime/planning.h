@@ -1,5 +1,5 @@
-// From a model's graph and concrete shapes to a fusion plan: bind sizes, run the passes, then replay the plan that
-// the cache has for this graph, or make one and keep it.
+// From a model's graph and concrete shapes to a fusion plan: bind sizes, run the passes, then replay the plan
+// that the cache has for this graph, or make one and keep it.
 //
 // The first half of a prepare. It must not know decisions or kernels.
 #pragma once
@@ -17,7 +17,8 @@
 
 namespace frit::runtime {
 
-// The graph for these shapes: constant shapes, primitives only. Errors: kInvalidArgument (shapes), those of passes.
+// The graph for these shapes: constant shapes, primitives only. Errors: kInvalidArgument (shapes), those of
+// passes.
 Result<graph::Graph> specialise(const graph::Graph& graph, const InputShapes& shapes);
 
 struct Planned {
@@ -25,8 +26,8 @@ struct Planned {
   Match match = Match::kMiss;  // near: an older partitioner's record
 };
 
-// Errors: kUnsupported (a shape depends on data, an operator without kernel and host op), kNotFound (on_miss =
-// kError and no record).
+// Errors: kUnsupported (a shape depends on data, an operator without kernel and host op), kNotFound (on_miss
+// = kError and no record).
 Result<Planned> make_or_replay(Runtime& runtime, graph::Graph graph, const Setup& setup);
 
 }  // namespace frit::runtime

@@ -11,12 +11,14 @@
 #include "runtime/choices.h"
 #include "runtime/planning.h"
 #include "runtime/strided.h"
+#include "runtime/tuning.h"
 
 namespace frit::runtime {
 
 namespace {
 
-std::vector<GroupInfo> group_infos(const exec::CompiledPlan& compiled, const std::vector<GroupChoice>& choices) {
+std::vector<GroupInfo> group_infos(const exec::CompiledPlan& compiled,
+                                   const std::vector<GroupChoice>& choices) {
   std::vector<GroupInfo> out;
   for (size_t g = 0; g < choices.size(); ++g) {
     const fusion::PlanGroup& group = compiled.plan->groups[g];
@@ -40,12 +42,13 @@ static_assert(static_cast<int>(tuner::State::kHeuristic) == static_cast<int>(Tun
 
 }  // namespace
 
-Prepared::Prepared(std::shared_ptr<const exec::ExecPlan> plan, int contexts) : contexts_(std::move(plan), contexts) {
+Prepared::Prepared(std::shared_ptr<const exec::ExecPlan> plan, int contexts)
+    : contexts_(std::move(plan), contexts) {
   slots_.reserve(static_cast<size_t>(std::max(contexts, 1)));
 }
 
-Result<std::shared_ptr<Prepared>> Prepared::make(const Model::Impl& model, const Setup& setup, InputShapes shapes,
-                                                 const StopToken& stop) {
+Result<std::shared_ptr<Prepared>> Prepared::make(const Model::Impl& model, const Setup& setup,
+                                                 InputShapes shapes, const StopToken& stop) {
   Runtime& runtime = *model.runtime;
   base::Clock& clock = *runtime.seams().clock;
   const int64_t begin_ns = clock.now_ns();
@@ -54,7 +57,11 @@ Result<std::shared_ptr<Prepared>> Prepared::make(const Model::Impl& model, const
   FRIT_TRY(base::check_stop(stop));
   FRIT_ASSIGN(const Planned planned, make_or_replay(runtime, std::move(graph), setup));
   FRIT_TRY(base::check_stop(stop));
-  FRIT_ASSIGN(const std::vector<GroupChoice> choices, choose(runtime, *planned.plan, setup));
+  FRIT_ASSIGN(std::vector<GroupChoice> choices, choose(runtime, *planned.plan, setup));
+  int64_t trials = 0;
+  if (setup.on_miss == OnMiss::kTune) {
+    FRIT_ASSIGN(trials, tune_misses(model, *planned.plan, setup, choices, stop));
+  }
 
   std::vector<codegen::Params> params;
   for (const GroupChoice& choice : choices) params.push_back(choice.params);
@@ -89,13 +96,15 @@ Result<std::shared_ptr<Prepared>> Prepared::make(const Model::Impl& model, const
   }
   out->slots_.push_back(out->make_slot());
   out->groups_ = group_infos(compiled, choices);
+  out->trials_ = trials;
   out->prepare_ms_ = static_cast<double>(clock.now_ns() - begin_ns) * 1e-6;
   return out;
 }
 
 bool Prepared::matches(std::span<const TensorView> inputs) const {
-  return std::equal(inputs.begin(), inputs.end(), inputs_.begin(), inputs_.end(),
-                    [](const TensorView& view, const std::vector<int64_t>& shape) { return view.shape == shape; });
+  return std::equal(
+      inputs.begin(), inputs.end(), inputs_.begin(), inputs_.end(),
+      [](const TensorView& view, const std::vector<int64_t>& shape) { return view.shape == shape; });
 }
 
 std::unique_ptr<Prepared::Slot> Prepared::make_slot() const {
@@ -166,7 +175,8 @@ Status Prepared::run(const base::ThreadPool& pool, std::span<const TensorView> i
   for (size_t k = 0; k < outputs.size(); ++k) {
     if (slot->outputs[k] == outputs[k].data) continue;
     copy_strided(static_cast<std::byte*>(outputs[k].data), outputs[k].strides,
-                 static_cast<const std::byte*>(slot->outputs[k]), {}, outputs[k].shape, dtype_bytes(outputs[k].dtype));
+                 static_cast<const std::byte*>(slot->outputs[k]), {}, outputs[k].shape,
+                 dtype_bytes(outputs[k].dtype));
   }
   return {};
 }

@@ -1,7 +1,8 @@
 // Prepared: one set of input shapes of a session, ready to run; and how it is made.
 //
-// prepare() is the whole way from a model's graph to launchable kernels; run() binds the caller's views, takes free
-// workers and goes. Runs may happen on several threads at once. It must not know how sessions find it.
+// prepare() is the whole way from a model's graph to launchable kernels; run() binds the caller's views,
+// takes free workers and goes. Runs may happen on several threads at once. It must not know how sessions find
+// it.
 #pragma once
 
 #include <atomic>
@@ -26,12 +27,12 @@ namespace frit::runtime {
 class Prepared {
  public:
   // Looks at `stop` between steps. Errors: see Session::prepare.
-  static Result<std::shared_ptr<Prepared>> make(const Model::Impl& model, const Setup& setup, InputShapes shapes,
-                                                const StopToken& stop);
+  static Result<std::shared_ptr<Prepared>> make(const Model::Impl& model, const Setup& setup,
+                                                InputShapes shapes, const StopToken& stop);
 
   // The views have the right count, types and shapes (check_inputs, check_outputs).
-  Status run(const base::ThreadPool& pool, std::span<const TensorView> inputs, std::span<const TensorView> outputs,
-             const StopToken& stop);
+  Status run(const base::ThreadPool& pool, std::span<const TensorView> inputs,
+             std::span<const TensorView> outputs, const StopToken& stop);
 
   const InputShapes& inputs() const { return inputs_; }
   const std::vector<std::vector<int64_t>>& outputs() const { return outputs_; }

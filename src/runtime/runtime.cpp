@@ -104,7 +104,8 @@ Result<std::shared_ptr<Runtime>> Runtime::make(const ModelOptions& options, cons
 
 Result<std::shared_ptr<const device::CodegenLibrary>> Runtime::compiler() {
   if (!compile_) {
-    return make_error(Code::kNotFound, "the cache does not have a kernel's machine code, and compiling is switched off");
+    return make_error(Code::kNotFound,
+                      "the cache does not have a kernel's machine code, and compiling is switched off");
   }
   const std::lock_guard lock(compiler_mutex_);
   if (!compiler_) {

@@ -1,7 +1,8 @@
 // Runtime: what one Model holds of the machine: seams, log, target, cache, compiler, threads.
 //
-// Made from ModelOptions, passed down by reference; nothing in src/runtime reaches the system otherwise. It must not
-// know graphs or plans. All const members, and what they give out, may be used from several threads at once.
+// Made from ModelOptions, passed down by reference; nothing in src/runtime reaches the system otherwise. It
+// must not know graphs or plans. All const members, and what they give out, may be used from several threads
+// at once.
 #pragma once
 
 #include <atomic>

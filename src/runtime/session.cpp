@@ -25,7 +25,9 @@ std::string label(const char* what, const TensorInfo& info) {
   return base::text_of(what, " ", base::quoted(info.name));
 }
 
-std::string type_text(DType dtype, std::span<const int64_t> shape) { return dtype_name(dtype) + shape_text(shape); }
+std::string type_text(DType dtype, std::span<const int64_t> shape) {
+  return dtype_name(dtype) + shape_text(shape);
+}
 
 // No text is made while all is well.
 Status check_tensor(const TensorView& view, const TensorInfo& info, bool is_output) {
@@ -34,18 +36,21 @@ Status check_tensor(const TensorView& view, const TensorInfo& info, bool is_outp
     return runtime::check_view(view, is_output, label(what, info));
   }
   if (view.dtype == info.dtype) return {};
-  return make_error(Code::kInvalidArgument, base::text_of(label(what, info), " is ", type_text(view.dtype, view.shape),
-                                                          ", expected element type ", dtype_name(info.dtype)));
+  return make_error(Code::kInvalidArgument,
+                    base::text_of(label(what, info), " is ", type_text(view.dtype, view.shape),
+                                  ", expected element type ", dtype_name(info.dtype)));
 }
 
 Status check_count(const char* what, size_t actual, const std::vector<TensorInfo>& expected) {
   if (actual == expected.size()) return {};
-  return make_error(Code::kInvalidArgument, base::text_of("run with ", actual, " ", what, ", expected ", expected.size()));
+  return make_error(Code::kInvalidArgument,
+                    base::text_of("run with ", actual, " ", what, ", expected ", expected.size()));
 }
 
 }  // namespace
 
-// ---- finding and making sets of shapes -----------------------------------------------------------------------------
+// ---- finding and making sets of shapes
+// -----------------------------------------------------------------------------
 
 std::shared_ptr<Prepared> Session::Impl::find(std::span<const TensorView> inputs) {
   const std::lock_guard lock(mutex);
@@ -125,7 +130,8 @@ Status Session::Impl::check_outputs(const Prepared& prepared, std::span<const Te
   return {};
 }
 
-// ---- the public face -----------------------------------------------------------------------------------------------
+// ---- the public face
+// -----------------------------------------------------------------------------------------------
 
 Session::Session(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Session::Session(Session&&) noexcept = default;
@@ -199,8 +205,9 @@ Result<std::vector<NamedTensor>> Session::run(std::span<const std::pair<std::str
   for (const auto& [name, view] : inputs) {
     const auto k = impl_->model.input_index(name);
     if (!k || given[*k]) {
-      return make_error(Code::kInvalidArgument,
-                        base::text_of(k ? "two values for input " : "there is no input ", base::quoted(name)));
+      return make_error(
+          Code::kInvalidArgument,
+          base::text_of(k ? "two values for input " : "there is no input ", base::quoted(name)));
     }
     given[*k] = true;
     views[*k] = view;
@@ -235,7 +242,9 @@ SessionStats Session::stats() const {
   out.load_ms = impl_->model.impl()->load_ms;
   const tuner::Store* const store = runtime.store();
   if (!runtime.owner().is_here()) return out;
-  out.cache = !store ? "off" : store->status().mode == tuner::StoreMode::kMemory ? "memory" : store->status().path;
+  out.cache = !store                                              ? "off"
+              : store->status().mode == tuner::StoreMode::kMemory ? "memory"
+                                                                  : store->status().path;
   out.compiler_open = runtime.compiler_open();
   const exec::KernelCounters kernels = runtime.provider().counters();
   out.counters.compiles = kernels.compiles;
@@ -250,7 +259,8 @@ SessionStats Session::stats() const {
   if (!impl_->latest) return out;
   const Prepared& latest = *impl_->latest;
   out.groups = latest.groups();
-  out.counters.groups = std::count_if(out.groups.begin(), out.groups.end(), [](const auto& g) { return !g.load_time; });
+  out.counters.groups =
+      std::count_if(out.groups.begin(), out.groups.end(), [](const auto& g) { return !g.load_time; });
   out.counters.kernels = latest.plan().kernels();
   out.counters.host_kernels = latest.plan().host_kernels();
   out.memory.weights_bytes = latest.plan().original_constant_bytes();

@@ -25,7 +25,8 @@ struct Session::Impl {
   // Found, or made; one thread makes at a time.
   Result<std::shared_ptr<runtime::Prepared>> prepare(runtime::InputShapes shapes, const StopToken& stop);
   // Checks everything but the shapes of outputs, which the result knows.
-  Result<std::shared_ptr<runtime::Prepared>> prepare_for(std::span<const TensorView> inputs, const StopToken& stop);
+  Result<std::shared_ptr<runtime::Prepared>> prepare_for(std::span<const TensorView> inputs,
+                                                         const StopToken& stop);
   Status check_outputs(const runtime::Prepared& prepared, std::span<const TensorView> outputs) const;
 
   const Model model;

@@ -39,11 +39,12 @@ class Binder {
   explicit Binder(const graph::Graph& graph) : graph_(graph) {}
 
   Status set(const std::string& symbol, int64_t value, const std::string& from) {
-    if (value < 0) return wrong(base::text_of(from, ": dimension ", symbol, " is ", value, ", expected 0 or more"));
+    if (value < 0)
+      return wrong(base::text_of(from, ": dimension ", symbol, " is ", value, ", expected 0 or more"));
     const auto [it, is_new] = sizes_.emplace(symbol, Size{value, from});
     if (is_new || it->second.value == value) return {};
-    return wrong(base::text_of(from, " has ", value, " as dimension ", symbol, ", but ", it->second.from, " has ",
-                               it->second.value));
+    return wrong(base::text_of(from, " has ", value, " as dimension ", symbol, ", but ", it->second.from,
+                               " has ", it->second.value));
   }
 
   // Rank, sizes of constant dimensions, and what named dimensions are.
@@ -51,8 +52,8 @@ class Binder {
     const graph::Shape& type = graph_.value(graph_.inputs[k]).type.shape;
     const std::string label = input_label(graph_, k);
     if (shape.size() != type.size()) {
-      return wrong(base::text_of(label, " has shape ", shape_text(shape), ", expected rank ", type.size(), " as in ",
-                                 graph::shape_text(type)));
+      return wrong(base::text_of(label, " has shape ", shape_text(shape), ", expected rank ", type.size(),
+                                 " as in ", graph::shape_text(type)));
     }
     if (auto count = graph::checked_element_count(shape); !count.ok()) {
       return std::move(count).error().with(label);
@@ -60,7 +61,8 @@ class Binder {
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       const auto size = type[axis].constant();
       if (size && *size != shape[axis]) {
-        return wrong(base::text_of(label, " has shape ", shape_text(shape), ", expected ", graph::shape_text(type)));
+        return wrong(
+            base::text_of(label, " has shape ", shape_text(shape), ", expected ", graph::shape_text(type)));
       }
       if (const auto symbol = plain_symbol(type[axis])) FRIT_TRY(set(*symbol, shape[axis], label));
     }
@@ -75,8 +77,8 @@ class Binder {
       const Dim bound = d.bind(known);
       if (!bound.is_constant()) {
         return wrong(base::text_of(input_label(graph_, k), " has shape ",
-                                   graph::shape_text(graph_.value(graph_.inputs[k]).type.shape), ": the size of ",
-                                   bound.text(), " is not given"))
+                                   graph::shape_text(graph_.value(graph_.inputs[k]).type.shape),
+                                   ": the size of ", bound.text(), " is not given"))
             .hinted("give the input's shape, or the size of the dimension by its name");
       }
       out.push_back(bound.value());

@@ -56,7 +56,8 @@ bool is_row_major(std::span<const int64_t> shape, std::span<const int64_t> strid
 }
 
 void copy_strided(std::byte* to, std::span<const int64_t> to_strides, const std::byte* from,
-                  std::span<const int64_t> from_strides, std::span<const int64_t> shape, size_t element_bytes) {
+                  std::span<const int64_t> from_strides, std::span<const int64_t> shape,
+                  size_t element_bytes) {
   std::array<Axis, kMaxRank> axes;
   size_t rank = 0;
   int64_t to_dense = 1, from_dense = 1;
@@ -102,7 +103,8 @@ Status check_view(const TensorView& view, bool is_output, std::string_view what)
   if (!view.strides.empty() && view.strides.size() != rank) {
     return fail("has ", view.strides.size(), " strides, expected ", rank);
   }
-  if (static_cast<size_t>(view.dtype) > static_cast<size_t>(DType::kBool)) return fail("has no valid element type");
+  if (static_cast<size_t>(view.dtype) > static_cast<size_t>(DType::kBool))
+    return fail("has no valid element type");
   bool is_empty = false;
   for (const int64_t extent : view.shape) {
     if (extent < 0) return fail("has the negative extent ", extent);

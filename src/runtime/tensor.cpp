@@ -19,7 +19,8 @@ constexpr size_t kMappedFromBytes = size_t{1} << 20;
 
 Result<std::shared_ptr<void>> allocate_zeroed(size_t size_bytes) {
   if (size_bytes >= kMappedFromBytes) {
-    FRIT_ASSIGN(base::AlignedBuffer buffer, base::AlignedBuffer::make(size_bytes, {base::kCacheLineBytes, true}));
+    FRIT_ASSIGN(base::AlignedBuffer buffer,
+                base::AlignedBuffer::make(size_bytes, {base::kCacheLineBytes, true}));
     void* data = buffer.data();
     auto owner = std::make_shared<base::AlignedBuffer>(std::move(buffer));
     return std::shared_ptr<void>(std::move(owner), data);
@@ -28,12 +29,15 @@ Result<std::shared_ptr<void>> allocate_zeroed(size_t size_bytes) {
   void* data = ::operator new(size_bytes > 0 ? size_bytes : 1, kAlign, std::nothrow);
   if (!data) return make_error(Code::kOutOfMemory, base::text_of("no memory for ", size_bytes, " bytes"));
   std::memset(data, 0, size_bytes);
-  return std::shared_ptr<void>(data, [](void* p) { ::operator delete(p, std::align_val_t{base::kCacheLineBytes}); });
+  return std::shared_ptr<void>(
+      data, [](void* p) { ::operator delete (p, std::align_val_t{base::kCacheLineBytes}); });
 }
 
 }  // namespace
 
-std::string shape_text(std::span<const int64_t> shape) { return base::text_of("[", base::join(shape, ","), "]"); }
+std::string shape_text(std::span<const int64_t> shape) {
+  return base::text_of("[", base::join(shape, ","), "]");
+}
 
 Result<int64_t> element_count(std::span<const int64_t> shape) {
   auto count = graph::checked_element_count({shape.begin(), shape.end()});
@@ -58,7 +62,8 @@ Result<Tensor> Tensor::copy_of(const TensorView& view) {
   return out;
 }
 
-Result<Tensor> Tensor::copy_of_values(DType dtype, const void* values, size_t count, std::vector<int64_t> shape) {
+Result<Tensor> Tensor::copy_of_values(DType dtype, const void* values, size_t count,
+                                      std::vector<int64_t> shape) {
   FRIT_ASSIGN(const int64_t elements, element_count(shape));
   if (static_cast<size_t>(elements) != count) {
     return make_error(Code::kInvalidArgument,

@@ -1,11 +1,9 @@
-// What the tests of Model and Session share: options that find this build's compiler and no cache, a small network with
-// named batch, its reference answer, a sink that remembers.
+// What the tests of Model and Session share: options that find this build's compiler and no cache, a small
+// network with named batch, its reference answer, a sink that remembers.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,28 +15,9 @@
 #include "graph/eval.h"
 #include "graph/infer.h"
 #include "runtime/graph_builder_impl.h"
+#include "support/temp_folder.h"
 
 namespace frit::testing {
-
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern = std::filesystem::temp_directory_path() / "frit-session-XXXXXX";
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::permissions(path_, std::filesystem::perms::owner_all, ignored);
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 class RememberingSink final : public LogSink {
  public:
@@ -76,10 +55,9 @@ inline Tensor random_tensor(std::vector<int64_t> shape, uint64_t seed) {
 inline GraphBuilder small_net(uint64_t seed = 1) {
   GraphBuilder g("small");
   const Value x = g.input("x", DType::kF32, {"batch", 24});
-  const Value hidden =
-      g.relu(g.add(g.matmul(x, g.constant(random_tensor({24, 40}, seed), "w1"), "fc1"),
-                   g.constant(random_tensor({40}, seed + 1), "b1"), "bias1"),
-             "act");
+  const Value hidden = g.relu(g.add(g.matmul(x, g.constant(random_tensor({24, 40}, seed), "w1"), "fc1"),
+                                    g.constant(random_tensor({40}, seed + 1), "b1"), "bias1"),
+                              "act");
   const Value logits = g.gemm(hidden, g.constant(random_tensor({40, 10}, seed + 2), "w2"),
                               g.constant(random_tensor({10}, seed + 3), "b2"), {}, "fc2");
   g.output(g.softmax(logits, -1, "prob"), "y");
@@ -88,9 +66,11 @@ inline GraphBuilder small_net(uint64_t seed = 1) {
 }
 
 // By the evaluator, for inputs of any shapes that fit.
-inline std::vector<graph::HostTensor> reference(const GraphBuilder& builder, const std::vector<const Tensor*>& inputs) {
+inline std::vector<graph::HostTensor> reference(const GraphBuilder& builder,
+                                                const std::vector<const Tensor*>& inputs) {
   std::vector<graph::HostTensor> tensors;
-  for (const Tensor* t : inputs) tensors.push_back(graph::HostTensor::view(t->dtype(), t->shape(), t->bytes()));
+  for (const Tensor* t : inputs)
+    tensors.push_back(graph::HostTensor::view(t->dtype(), t->shape(), t->bytes()));
   return graph::evaluate(builder.impl().graph, tensors).value_or_throw();
 }
 

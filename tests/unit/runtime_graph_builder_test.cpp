@@ -10,7 +10,8 @@ namespace {
 
 std::string shape_of(const GraphBuilder& g, Value v) {
   std::string out;
-  for (const Dimension& d : g.shape(v)) out += (out.empty() ? "" : ",") + (d.is_known() ? std::to_string(d.size) : d.name);
+  for (const Dimension& d : g.shape(v))
+    out += (out.empty() ? "" : ",") + (d.is_known() ? std::to_string(d.size) : d.name);
   return out;
 }
 
@@ -22,7 +23,8 @@ TEST(GraphBuilderTest, InfersShapesWithNames) {
   const Value w = g.constant(random_tensor({8, 3, 3, 3}, 1));
   const Value c = g.conv(x, w, {}, {.strides = {2, 2}, .pads = {1, 1, 1, 1}});
   EXPECT_EQ(shape_of(g, c), "n,8,16,16");
-  EXPECT_EQ(shape_of(g, g.max_pool(c, {.kernel = {3, 3}, .strides = {2, 2}, .pads = {1, 1, 1, 1}})), "n,8,8,8");
+  EXPECT_EQ(shape_of(g, g.max_pool(c, {.kernel = {3, 3}, .strides = {2, 2}, .pads = {1, 1, 1, 1}})),
+            "n,8,8,8");
   EXPECT_EQ(shape_of(g, g.global_average_pool(c)), "n,8,1,1");
   EXPECT_EQ(shape_of(g, g.flatten(c)), "n,2048");
   EXPECT_EQ(shape_of(g, g.flatten(c, 4)), "(2048*n),1");
@@ -39,7 +41,9 @@ TEST(GraphBuilderTest, InfersShapesWithNames) {
   EXPECT_EQ(shape_of(g, g.pad(c, {0, 0, 1, 2}, {0, 0, 3, 4})), "n,8,20,22");
   EXPECT_EQ(shape_of(g, g.reduce_mean(c, {-1}, false)), "n,8,16");
   EXPECT_EQ(shape_of(g, g.expand(g.scalar(1), {4, 5})), "4,5");
-  EXPECT_EQ(shape_of(g, g.conv_transpose(c, g.constant(random_tensor({8, 4, 2, 2}, 2)), {}, {.strides = {2, 2}})), "n,4,32,32");
+  EXPECT_EQ(
+      shape_of(g, g.conv_transpose(c, g.constant(random_tensor({8, 4, 2, 2}, 2)), {}, {.strides = {2, 2}})),
+      "n,4,32,32");
   EXPECT_EQ(g.dtype(g.less(c, c)), DType::kBool);
   EXPECT_EQ(g.dtype(g.cast(c, DType::kI32)), DType::kI32);
   ASSERT_EQ(g.error(), nullptr) << g.error()->text();
@@ -55,9 +59,11 @@ TEST(GraphBuilderTest, ComputesWhatOnnxSays) {
   g.output(g.silu(x), "silu");
   g.output(g.leaky_relu(x, 0.5f), "leaky");
   g.output(g.where(g.greater(x, g.scalar(0)), x, g.neg(x)), "abs");
-  g.output(g.gather(x, g.constant(Tensor::of(std::vector<int64_t>{-1, 0}, {2}).value_or_throw()), 1), "gather");
+  g.output(g.gather(x, g.constant(Tensor::of(std::vector<int64_t>{-1, 0}, {2}).value_or_throw()), 1),
+           "gather");
   g.output(g.reduce_sum(x), "sum");
-  g.output(g.layer_norm(x, g.constant(Tensor::of(std::vector<float>{1, 1, 1}, {3}).value_or_throw())), "norm");
+  g.output(g.layer_norm(x, g.constant(Tensor::of(std::vector<float>{1, 1, 1}, {3}).value_or_throw())),
+           "norm");
   g.output(g.batch_norm(x, g.constant(Tensor::of(std::vector<float>{1, 2, 3}, {3}).value_or_throw()),
                         g.constant(Tensor::of(std::vector<float>{0, 0, 1}, {3}).value_or_throw()),
                         g.constant(Tensor::of(std::vector<float>{0, 1, 0}, {3}).value_or_throw()),
@@ -87,8 +93,9 @@ TEST(GraphBuilderTest, KeepsTheFirstErrorAndNamesTheNode) {
   g.output(later, "y");
   ASSERT_NE(g.error(), nullptr);
   EXPECT_EQ(g.error()->code, Code::kInvalidArgument);
-  EXPECT_EQ(g.error()->text(),
-            "node \"product\" (MatMul): shapes [2,3] and [4,5] do not multiply: inner dimensions are 3 and 4");
+  EXPECT_EQ(
+      g.error()->text(),
+      "node \"product\" (MatMul): shapes [2,3] and [4,5] do not multiply: inner dimensions are 3 and 4");
   const auto model = Model::from_graph(std::move(g), model_options());
   ASSERT_FALSE(model.ok());
   EXPECT_EQ(model.error().code, Code::kInvalidArgument);
@@ -106,12 +113,16 @@ TEST(GraphBuilderTest, RefusesWhatDoesNotFit) {
   const Value foreign = other.input("x", DType::kF32, {2, 3});
   EXPECT_EQ(message([&](GraphBuilder& g, Value x) { g.add(x, foreign, "n"); }),
             "node \"n\" (Add): an operand is a value of another graph builder");
-  EXPECT_EQ(message([](GraphBuilder& g, Value x) { g.add(x, {}, "n"); }), "node \"n\" (Add): an operand is absent");
+  EXPECT_EQ(message([](GraphBuilder& g, Value x) { g.add(x, {}, "n"); }),
+            "node \"n\" (Add): an operand is absent");
   EXPECT_EQ(message([](GraphBuilder& g, Value x) { g.softmax(x, 2, "n"); }),
             "node \"n\" (Softmax): axis 2 of rank 2 does not exist");
-  EXPECT_EQ(message([](GraphBuilder& g, Value x) { g.reduce_sum(x, {1, -1}, true, "n"); }),
+  EXPECT_EQ(message([](GraphBuilder& g, Value x) {
+              g.reduce_sum(x, {1, -1}, true, "n");
+            }),
             "node \"n\" (ReduceSum): axes [1,-1] name one twice");
-  EXPECT_EQ(message([](GraphBuilder& g, Value) { g.input("x", DType::kF32, {1}); }), "there are two inputs \"x\"");
+  EXPECT_EQ(message([](GraphBuilder& g, Value) { g.input("x", DType::kF32, {1}); }),
+            "there are two inputs \"x\"");
   EXPECT_EQ(message([](GraphBuilder& g, Value) { g.input("z", DType::kF32, {-1}); }),
             "input \"z\" has the dimension -1, expected 0 or more, or a name");
   EXPECT_EQ(message([](GraphBuilder& g, Value x) {
@@ -121,13 +132,18 @@ TEST(GraphBuilderTest, RefusesWhatDoesNotFit) {
             "there are two outputs \"y\"");
   EXPECT_EQ(message([](GraphBuilder& g, Value x) { g.squeeze(x, {0}, "n"); }),
             "node \"n\" (Squeeze): axis 0 has 2 elements, expected 1");
-  EXPECT_EQ(message([](GraphBuilder& g, Value x) { g.reshape(x, {"n", -1, -1}, "n"); }),
+  EXPECT_EQ(message([](GraphBuilder& g, Value x) {
+              g.reshape(x, {"n", -1, -1}, "n");
+            }),
             "node \"n\" (Reshape): shape has the value -1 at axis 2");
   EXPECT_EQ(message([](GraphBuilder& g, Value) { g.concat({}, 0, "n"); }),
             "node \"n\" (Concat): there is nothing to concatenate");
-  EXPECT_EQ(message([](GraphBuilder& g, Value) { g.scalar(1.5, DType::kI32); }), "scalar 1.5 is not a value of i32");
-  EXPECT_EQ(message([](GraphBuilder& g, Value) { g.scalar(300, DType::kU8); }), "scalar 300 is not a value of u8");
-  EXPECT_EQ(message([](GraphBuilder& g, Value) { g.scalar(NAN, DType::kI64); }), "scalar nan is not a value of i64");
+  EXPECT_EQ(message([](GraphBuilder& g, Value) { g.scalar(1.5, DType::kI32); }),
+            "scalar 1.5 is not a value of i32");
+  EXPECT_EQ(message([](GraphBuilder& g, Value) { g.scalar(300, DType::kU8); }),
+            "scalar 300 is not a value of u8");
+  EXPECT_EQ(message([](GraphBuilder& g, Value) { g.scalar(NAN, DType::kI64); }),
+            "scalar nan is not a value of i64");
   EXPECT_EQ(message([](GraphBuilder& g, Value x) { g.conv(x, x, {}, {}, "n"); }),
             "node \"n\" (Conv): input 0 has shape [2,3], expected rank 3 or more");
 }

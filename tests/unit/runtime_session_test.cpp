@@ -82,10 +82,12 @@ TEST(SessionTest, TakesMemoryOfAnyAlignmentAndStrides) {
   std::vector<float> in(6 * 24 + 1), columns(6 * 24), out(60 + 1), out_columns(60), sums(6);
   std::copy_n(x.values<float>().data(), 144, in.data() + 1);
   for (int r = 0; r < 6; ++r) {
-    for (int c = 0; c < 24; ++c) columns[static_cast<size_t>((23 - c) * 6 + r)] = x.values<float>()[static_cast<size_t>(r * 24 + c)];
+    for (int c = 0; c < 24; ++c)
+      columns[static_cast<size_t>((23 - c) * 6 + r)] = x.values<float>()[static_cast<size_t>(r * 24 + c)];
   }
-  const Status shifted = session->run(std::array{TensorView::of(in.data() + 1, {6, 24})},
-                                      std::array{TensorView::of(out.data() + 1, {6, 10}), TensorView::of(sums.data(), {6, 1})});
+  const Status shifted =
+      session->run(std::array{TensorView::of(in.data() + 1, {6, 24})},
+                   std::array{TensorView::of(out.data() + 1, {6, 10}), TensorView::of(sums.data(), {6, 1})});
   ASSERT_TRUE(shifted.ok()) << shifted.error().text();
   expect_close(std::span<const float>(out).subspan(1), want[0]);
   expect_close(sums, want[1]);
@@ -94,7 +96,8 @@ TEST(SessionTest, TakesMemoryOfAnyAlignmentAndStrides) {
   TensorView strided_out = TensorView::of(out_columns.data(), {6, 10});
   strided_out.strides = {1, 6};
   for (int round = 0; round < 2; ++round) {
-    const Status strided = session->run(std::array{strided_in}, std::array{strided_out, TensorView::of(sums.data(), {6, 1})});
+    const Status strided =
+        session->run(std::array{strided_in}, std::array{strided_out, TensorView::of(sums.data(), {6, 1})});
     ASSERT_TRUE(strided.ok()) << strided.error().text();
     std::vector<float> rows(60);
     for (size_t r = 0; r < 6; ++r) {
@@ -122,7 +125,8 @@ TEST(SessionTest, MistakesOfTheCallerNameTheTensor) {
   auto session = Session::create(small_model(), {.threads = 1});
   std::vector<float> memory(1000);
   const TensorView x = TensorView::of(static_cast<const float*>(memory.data()), {2, 24});
-  const TensorView y = TensorView::of(memory.data() + 100, {2, 10}), s = TensorView::of(memory.data() + 200, {2, 1});
+  const TensorView y = TensorView::of(memory.data() + 100, {2, 10}),
+                   s = TensorView::of(memory.data() + 200, {2, 1});
   ASSERT_EQ(error_of(session->run(std::array{x}, std::array{y, s})), "");
   const auto with = [&](TensorView in, TensorView first, TensorView second) {
     const Status status = session->run(std::array{in}, std::array{first, second});
@@ -130,17 +134,23 @@ TEST(SessionTest, MistakesOfTheCallerNameTheTensor) {
     EXPECT_EQ(status.ok() ? Code::kInternal : status.error().code, Code::kInvalidArgument);
     return error_of(status);
   };
-  EXPECT_EQ(error_of(session->run(std::span<const TensorView>(), std::array{y, s})), "run with 0 inputs, expected 1");
+  EXPECT_EQ(error_of(session->run(std::span<const TensorView>(), std::array{y, s})),
+            "run with 0 inputs, expected 1");
   EXPECT_EQ(error_of(session->run(std::array{x}, std::array{y})), "run with 1 outputs, expected 2");
-  EXPECT_EQ(with(TensorView::of(memory.data(), {2, 25}), y, s), "input \"x\" has shape [2,25], expected [batch,24]");
-  EXPECT_EQ(with(TensorView::of(memory.data(), {48}), y, s), "input \"x\" has shape [48], expected rank 2 as in [batch,24]");
+  EXPECT_EQ(with(TensorView::of(memory.data(), {2, 25}), y, s),
+            "input \"x\" has shape [2,25], expected [batch,24]");
+  EXPECT_EQ(with(TensorView::of(memory.data(), {48}), y, s),
+            "input \"x\" has shape [48], expected rank 2 as in [batch,24]");
   EXPECT_EQ(with(TensorView::of(reinterpret_cast<int32_t*>(memory.data()), {2, 24}), y, s),
             "input \"x\" is i32[2,24], expected element type f32");
-  EXPECT_EQ(with(x, TensorView::of(memory.data() + 100, {2, 11}), s), "output \"y\" has shape [2,11], expected [2,10]");
+  EXPECT_EQ(with(x, TensorView::of(memory.data() + 100, {2, 11}), s),
+            "output \"y\" has shape [2,11], expected [2,10]");
   EXPECT_EQ(with(x, y, x), "output \"s\" is memory that must not be written");
   EXPECT_EQ(with({DType::kF32, {2, 24}, nullptr, {}, false}, y, s), "input \"x\" has no memory");
-  EXPECT_EQ(with(x, TensorView::of(memory.data() + 40, {2, 10}), s), "the memory of output 0 overlaps that of input 0");
-  EXPECT_EQ(with(x, y, TensorView::of(memory.data() + 110, {2, 1})), "the memory of output 1 overlaps that of output 0");
+  EXPECT_EQ(with(x, TensorView::of(memory.data() + 40, {2, 10}), s),
+            "the memory of output 0 overlaps that of input 0");
+  EXPECT_EQ(with(x, y, TensorView::of(memory.data() + 110, {2, 1})),
+            "the memory of output 1 overlaps that of output 0");
   ASSERT_EQ(error_of(session->run(std::array{x}, std::array{y, s})), "");  // and it still works
 }
 
@@ -160,7 +170,8 @@ TEST(SessionTest, OptionsOutOfRangeAreNamed) {
   EXPECT_TRUE(Session::create(model, {.budget_s = std::numeric_limits<double>::infinity()}).ok());
   ModelOptions options = model_options();
   options.compile_threads = -1;
-  EXPECT_EQ(Model::from_graph(small_net(), options).error().text(), "compile_threads is -1, expected 0 to 1024");
+  EXPECT_EQ(Model::from_graph(small_net(), options).error().text(),
+            "compile_threads is -1, expected 0 to 1024");
   options = model_options();
   options.target = "cpu:pentium";
   EXPECT_EQ(Model::from_graph(small_net(), options).error().code, Code::kInvalidArgument);
@@ -171,7 +182,8 @@ TEST(SessionTest, HeadersOfAnotherVersionAreAClearError) {
   options.header.value += 100;
   const auto model = Model::from_graph(small_net(), options);
   ASSERT_FALSE(model.ok());
-  EXPECT_EQ(model.error().message, "the program was compiled with the headers of frit 0.2.0, the library is 0.1.0");
+  EXPECT_EQ(model.error().message,
+            "the program was compiled with the headers of frit 0.2.0, the library is 0.1.0");
   SessionOptions session;
   session.header.value = 10203;
   EXPECT_EQ(Session::create(small_model(), session).error().message,
@@ -229,7 +241,8 @@ TEST(SessionTest, ManyThreadsRunOneSession) {
         }
         const auto want = reference(net, {&x});
         for (int64_t i = 0; i < want[0].elements(); ++i) {
-          if (!(std::abs((*out)[0].values<float>()[static_cast<size_t>(i)] - want[0].as_double(i)) < 1e-4)) ++failures;
+          if (!(std::abs((*out)[0].values<float>()[static_cast<size_t>(i)] - want[0].as_double(i)) < 1e-4))
+            ++failures;
         }
       }
     });
@@ -308,7 +321,8 @@ TEST(SessionTest, AForkedChildGetsAnErrorAndEndsInPeace) {
     int wrong = 0;
     const auto run = session->run(std::array{x.view()});
     if (run.ok() || run.error().code != Code::kInvalidArgument) wrong |= 1;
-    if (run.error().message != "this session was made before fork() and cannot run in the child process") wrong |= 2;
+    if (run.error().message != "this session was made before fork() and cannot run in the child process")
+      wrong |= 2;
     if (session->ready({{"batch", {2}}})) wrong |= 4;
     session->trim();
     if (session->stats().threads != 2) wrong |= 8;

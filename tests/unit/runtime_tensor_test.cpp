@@ -22,7 +22,8 @@ TEST(TensorTest, AllocatesZeroedAlignedMemory) {
 
 TEST(TensorTest, RefusesShapesThatCannotBe) {
   EXPECT_EQ(Tensor::allocate(DType::kF32, {2, -1}).error().code, Code::kInvalidArgument);
-  EXPECT_EQ(Tensor::allocate(DType::kF32, {int64_t{1} << 40, int64_t{1} << 40}).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(Tensor::allocate(DType::kF32, {int64_t{1} << 40, int64_t{1} << 40}).error().code,
+            Code::kInvalidArgument);
   EXPECT_EQ(Tensor::allocate(DType::kF32, {int64_t{1} << 50}).error().code, Code::kOutOfMemory);
 }
 
@@ -93,7 +94,8 @@ TEST(StridedTest, CopiesLikeTheObviousLoop) {
         offset += rest % shape[k] * strides[k];
         rest /= shape[k];
       }
-      std::memcpy(expected.data() + static_cast<size_t>(i) * bytes, origin + offset * static_cast<int64_t>(bytes), bytes);
+      std::memcpy(expected.data() + static_cast<size_t>(i) * bytes,
+                  origin + offset * static_cast<int64_t>(bytes), bytes);
     }
     runtime::copy_strided(got.data(), {}, origin, strides, shape, bytes);
     ASSERT_EQ(got, expected) << "seed " << seed << " round " << round;
