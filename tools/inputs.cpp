@@ -177,7 +177,7 @@ Result<std::vector<Tensor>> make_inputs(const Model& model, const InputOptions& 
 
 Status write_outputs(const std::string& folder, const Model& model, const std::vector<Tensor>& outputs) {
   base::SystemFileSystem files;
-  FRIT_TRY(files.make_folders(folder));
+  FRIT_TRY(static_cast<base::FileSystem&>(files).make_folders(folder));
   for (size_t k = 0; k < outputs.size(); ++k) {
     std::string name = model.outputs()[k].name;
     std::replace(name.begin(), name.end(), '/', '_');

@@ -76,6 +76,9 @@ struct SessionOptions {
   Numerics numerics = Numerics::kDefault;
   OnMiss on_miss = OnMiss::kHeuristic;
   bool accept_near = false;  // for kError
+  // For kTune: also searches on where an earlier budget ended, or where only the heuristic's choice is known, as the
+  // verb `frit tune` does.
+  bool continue_partial = false;
   double budget_s = 20;      // for kTune: wall time per prepare, in seconds; infinity: no limit
   // Most runs at a time; further callers wait. Each may need an arena of its own. 0: 4.
   int contexts = 0;

@@ -43,6 +43,7 @@ Result<Setup> resolve(const SessionOptions& options, const Runtime& runtime) {
   out.build.threads = options.threads > 0 ? options.threads : runtime.cpus().threads;
   out.parts = session_parts(out.build.numerics, out.build.threads, out.build.threads > runtime.cpus().cores);
   out.on_miss = options.on_miss;
+  out.continue_partial = options.continue_partial;
   out.accept_near = options.accept_near;
   out.budget_s = options.budget_s;
   out.contexts = options.contexts > 0 ? options.contexts : kDefaultContexts;

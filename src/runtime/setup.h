@@ -14,6 +14,7 @@ struct Setup {
   tuner::SessionParts parts;
   OnMiss on_miss = OnMiss::kHeuristic;
   bool accept_near = false;
+  bool continue_partial = false;
   double budget_s = 0;
   int contexts = 1;
   int shape_sets = 1;

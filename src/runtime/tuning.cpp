@@ -63,7 +63,8 @@ Result<int64_t> tune_misses(const Model::Impl& model, const fusion::Plan& plan, 
   Runtime& runtime = *model.runtime;
   std::vector<bool> only(choices.size(), false);
   for (size_t g = 0; g < choices.size(); ++g) {
-    only[g] = choices[g].match != Match::kExact && !plan.groups[g].family.empty() && !plan.groups[g].load_time;
+    const bool unfinished = setup.continue_partial && choices[g].state != tuner::State::kTuned;
+    only[g] = (choices[g].match != Match::kExact || unfinished) && !plan.groups[g].family.empty() && !plan.groups[g].load_time;
   }
   if (setup.budget_s == 0 || std::find(only.begin(), only.end(), true) == only.end()) return 0;
   tuner::TuneRequest request = tune_request(runtime, plan, setup, choices);
