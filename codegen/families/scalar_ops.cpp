@@ -53,6 +53,17 @@ Expr floats(UnaryOp op, Expr x) {
     case UnaryOp::kErf: return loop::math::erf(x);
     case UnaryOp::kTanh: return loop::math::tanh(x);
     case UnaryOp::kSigmoid: return loop::math::sigmoid(x);
+    case UnaryOp::kSin: return loop::math::sin(x);
+    case UnaryOp::kCos: return loop::math::cos(x);
+    case UnaryOp::kTan: return loop::math::tan(x);
+    case UnaryOp::kAsin: return loop::math::asin(x);
+    case UnaryOp::kAcos: return loop::math::acos(x);
+    case UnaryOp::kAtan: return loop::math::atan(x);
+    case UnaryOp::kSinh: return loop::math::sinh(x);
+    case UnaryOp::kCosh: return loop::math::cosh(x);
+    case UnaryOp::kAsinh: return loop::math::asinh(x);
+    case UnaryOp::kAcosh: return loop::math::acosh(x);
+    case UnaryOp::kAtanh: return loop::math::atanh(x);
     default: return x;
   }
 }
@@ -61,15 +72,9 @@ Expr floats(UnaryOp op, Expr x) {
 
 bool can_emit(const graph::Op& op, DType operand, DType result) {
   (void)result;
-  if (const auto* u = std::get_if<graph::Unary>(&op)) {
-    switch (u->op) {
-      case UnaryOp::kSin: case UnaryOp::kCos: case UnaryOp::kTan: case UnaryOp::kAsin: case UnaryOp::kAcos: case UnaryOp::kAtan:
-      case UnaryOp::kSinh: case UnaryOp::kCosh: case UnaryOp::kAsinh: case UnaryOp::kAcosh: case UnaryOp::kAtanh: return false;
-      default: return !(needs_math(u->op) && operand == DType::kF64);
-    }
-  }
+  if (const auto* u = std::get_if<graph::Unary>(&op)) return !(needs_math(u->op) && operand == DType::kF64);
   if (const auto* b = std::get_if<graph::Binary>(&op)) {
-    if (b->op == BinaryOp::kPow) return false;
+    if (b->op == BinaryOp::kPow) return is_float(operand) && operand != DType::kF64;
     if (b->op == BinaryOp::kModTrunc || b->op == BinaryOp::kModFloor) return !is_float(operand);
     if (b->op == BinaryOp::kDiv) return true;
   }
@@ -105,7 +110,7 @@ Expr emit_binary(BinaryOp op, Expr a, Expr b) {
     case BinaryOp::kSub: return a - b;
     case BinaryOp::kMul: return a * b;
     case BinaryOp::kDiv: return is_float(t) ? a / b : divide_integers(OpCode::kDiv, a, b);
-    case BinaryOp::kPow: return a;  // refused by can_emit
+    case BinaryOp::kPow: return loop::math::pow(a, b);
     // A constant stands first: then min and max are one instruction, since only a NaN on the left needs care.
     case BinaryOp::kMin: return loop::is_const(b) ? loop::min(b, a) : loop::min(a, b);
     case BinaryOp::kMax: return loop::is_const(b) ? loop::max(b, a) : loop::max(a, b);

@@ -174,6 +174,11 @@ Expr binary(OpCode op, Expr a, Expr b) {
   if (a_const && b_const && fold_binary(op, dtype, x, y, &out)) return const_bits(*a->context, out, type);
   const bool swappable = commutes(op, dtype) || (is_comparison(op) && op_allowed(op, dtype));
   if (a_const && !b_const && swappable) return binary(mirrored(op), b, a);
+  // A constant goes to the left, where x86 needs no care for a NaN. Only equal zeros would tell the difference.
+  if (b_const && is_float(dtype) && (op == OpCode::kMin || op == OpCode::kMax)) {
+    const double value = from_bits<double>(fold_cast(dtype, DType::kF64, y));
+    if (value < 0 || value > 0) return a_const ? make(ExprKind::kBinary, op, type, a, b) : binary(op, b, a);
+  }
   if (op_allowed(op, dtype)) {
     if (const Expr e = fold_right_constant(op, a, b)) return e;
     if (a == b) {

@@ -45,6 +45,9 @@ inline Rounded round_product(Expr a, double b) {
   return {t - f32(a, kRound + 127), from_bits(shift_left(bits_of(t), 23))};
 }
 
+// exp(x + low) for -104 <= x <= 89 (or NaN) and a tiny `low`.
+Expr exp_of_sum(Expr x, Expr low);
+
 // Applies an f32 function to any float type.
 template <class F>
 Expr by_way_of_f32(Expr x, F&& f) {

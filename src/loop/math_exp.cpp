@@ -8,24 +8,46 @@ namespace frit::loop::math {
 
 namespace {
 
-// exp for -104 <= x <= 89 (or NaN). Reduces by multiples of 2 ln 2, so that the scale 4^m is applied as two factors
-// 2^m: neither overflows or becomes denormal, and a denormal result is rounded once.
-Expr exp_within(Expr x, bool one_term_more = false) {
+struct ExpOptions {
+  bool long_poly = false;  // one term more, worth 0.2 ulp
+  bool keep_rest = false;  // what rounding the reduced argument loses, worth 0.4 ulp
+  Expr low;                // a tiny addend of the argument (with keep_rest), or null
+  double factor = 1;       // a power of two
+};
+// exp(x + low) * factor for -104 <= x <= 89 (or NaN). Reduces by multiples of 2 ln 2, so that the scale 4^m is applied as
+// two factors 2^m: neither overflows or becomes denormal, and a denormal result is rounded once.
+Expr exp_within(Expr x, const ExpOptions& options = {}) {
   constexpr double kTwoLn2High = 0x1.62e4p+0;  // 16 bits: its products with m are exact
   constexpr double kTwoLn2Low = 0x1.7f7d1cp-19;
   const auto [m, scale] = round_product(x, 0x1.715476p-1);  // 1 / (2 ln 2)
-  Expr r = fma(m, f32(x, -kTwoLn2High), x);
-  r = fma(m, f32(x, -kTwoLn2Low), r);
+  const Expr high = fma(m, f32(x, -kTwoLn2High), x);        // exact
+  Expr r, rest;
+  if (options.keep_rest) {
+    const Expr low = options.low ? fma(m, f32(x, -kTwoLn2Low), options.low) : m * f32(x, -kTwoLn2Low);
+    r = high + low;
+    rest = low - (r - high);
+  } else {
+    r = fma(m, f32(x, -kTwoLn2Low), high);
+  }
   // exp(r) = 1 + r + r^2 q on |r| <= ln 2, error 2^-26.0 or 2^-30.2
-  const Expr q = one_term_more ? poly(r, {0.5, 0x1.55555cp-3, 0x1.555534p-5, 0x1.110b6p-7, 0x1.6c2b7ep-10, 0x1.a55fep-13, 0x1.9bdf58p-16})
-                               : poly(r, {0x1.00000cp-1, 0x1.555514p-3, 0x1.5549fp-5, 0x1.1126eap-7, 0x1.71beeap-10, 0x1.9ba69cp-13});
-  return fma(scale, fma(r * r, q, r), scale) * scale;
+  const Expr q = options.long_poly
+                     ? poly(r, {0.5, 0x1.55555cp-3, 0x1.555534p-5, 0x1.110b6p-7, 0x1.6c2b7ep-10, 0x1.a55fep-13, 0x1.9bdf58p-16})
+                     : poly(r, {0x1.00000cp-1, 0x1.555514p-3, 0x1.5549fp-5, 0x1.1126eap-7, 0x1.71beeap-10, 0x1.9ba69cp-13});
+  const Expr h = rest ? fma(r * r, q, rest) + r : fma(r * r, q, r);
+  return fma(scale, h, scale) * (scale * f32(x, options.factor));
 }
 
 // (exp(r) - 1 - r) / r^2 on |r| <= ln(2) / 2, such that r + r^2 q has error 2^-26.1 relative to exp(r) - 1.
 constexpr double kQ[] = {0x1.fffffep-2, 0x1.5554b4p-3, 0x1.5556f4p-5, 0x1.12253ep-7, 0x1.6b9a1ep-10};
 
+// exp(a) / 2 for a >= 0: overflows with sinh and cosh, not before.
+Expr half_exp(Expr a) {
+  return exp_within(min(a, f32(a, 90)), {.long_poly = true, .keep_rest = true, .low = {}, .factor = 0.5});
+}
+
 }  // namespace
+
+Expr exp_of_sum(Expr x, Expr low) { return exp_within(x, {.long_poly = true, .keep_rest = true, .low = low, .factor = 1}); }
 
 Expr exp(Expr x) {
   return by_way_of_f32(x, [](Expr v) { return exp_within(max(min(v, f32(v, 89)), f32(v, -104))); });
@@ -58,6 +80,24 @@ Expr expm1(Expr x) {
   });
 }
 
+Expr sinh(Expr x) {
+  return by_way_of_f32(x, [](Expr v) {
+    const Expr a = abs(v);
+    const Expr half = half_exp(a);
+    const Expr z = a * a;
+    // sinh a = a + a z p on [0, 1], error 2^-31.6
+    const Expr small = fma(a * z, poly(z, {0x1.555556p-3, 0x1.1110ep-7, 0x1.a022bcp-13, 0x1.756c1ep-19}), a);
+    return with_sign_of(select(lt(a, f32(v, 1)), small, half - f32(v, 0.25) / half), v);
+  });
+}
+
+Expr cosh(Expr x) {
+  return by_way_of_f32(x, [](Expr v) {
+    const Expr half = half_exp(abs(v));
+    return half + f32(v, 0.25) / half;
+  });
+}
+
 // With w = (exp(2|x|) - 1) / 2: tanh |x| = w / (w + 1). No cancellation anywhere.
 Expr tanh(Expr x) {
   return by_way_of_f32(x, [](Expr v) {
@@ -76,7 +116,7 @@ Expr tanh(Expr x) {
 // e = exp(-|x|) never overflows; the result is 1 / (1 + e), or e / (1 + e) = e - e * (e / (1 + e)), which rounds better.
 Expr sigmoid(Expr x) {
   return by_way_of_f32(x, [](Expr v) {
-    const Expr e = exp_within(max(negate(abs(v)), f32(v, -104)), true);
+    const Expr e = exp_within(max(negate(abs(v)), f32(v, -104)), {.long_poly = true, .keep_rest = true, .low = {}, .factor = 1});
     const Expr positive = ge(v, f32(v, 0));
     const Expr ratio = select(positive, f32(v, 1), e) / (e + f32(v, 1));
     return select(positive, ratio, fma(negate(e), ratio, e));

@@ -54,7 +54,9 @@ TEST_F(Makers, FloatIdentitiesKeepSignedZeroAndNan) {
   EXPECT_FALSE(x * f(0.0) == f(0.0));
   EXPECT_FALSE(x - x == f(0.0));
   EXPECT_FALSE(eq(x, x) == const_bits(c, 1, {DType::kBool, 1}));
-  EXPECT_FALSE(min(x, f(1.0)) == min(f(1.0), x));
+  EXPECT_EQ(min(x, f(1.0)), min(f(1.0), x));
+  EXPECT_FALSE(min(x, f(0.0)) == min(f(0.0), x));
+  EXPECT_FALSE(max(x, f(NAN)) == max(f(NAN), x));
 }
 
 TEST_F(Makers, UndefinedDivisionsAreNotFolded) {
