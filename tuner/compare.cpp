@@ -65,11 +65,11 @@ Result<CompareOutcome> compare_choices(const CompareRequest& r, const std::vecto
       run.workers = r.workers;
       run.stop = r.stop;
       run.kernel_ns = side.kernel_ns;
-      run.clock = r.clock;
-      const int64_t start = r.clock->now_ns();
+      run.clock = r.kernel_clock;
+      const int64_t start = r.kernel_clock->now_ns();
       FRIT_TRY(exec::Executor::run(*side.context, in, out, run));
       if (round == 0) continue;  // warm-up
-      side.total_ns.push_back(static_cast<double>(r.clock->now_ns() - start));
+      side.total_ns.push_back(static_cast<double>(r.kernel_clock->now_ns() - start));
       std::vector<double> sums(plan->groups.size(), 0);
       const auto dispatches = side.context->plan().dispatches();
       for (size_t d = 0; d < dispatches.size(); ++d) sums[static_cast<size_t>(dispatches[d].group)] += static_cast<double>(side.kernel_ns[d]);

@@ -19,7 +19,8 @@ struct CompareRequest {
   codegen::BuildContext build;
   exec::KernelProvider* provider;
   base::PoolLease* workers;  // null: one thread
-  base::Clock* clock;
+  base::Clock* clock;         // for how long to go on
+  base::Clock* kernel_clock;  // for what is measured
   StopToken stop;
   double seconds;            // how long to measure
 };

@@ -10,6 +10,7 @@
 #include "tuner/compare.h"
 #include "tuner/search.h"
 #include "tuner/statistics.h"
+#include "tuner/thread_clock.h"
 #include "tuner/workbench.h"
 
 namespace frit::tuner {
@@ -46,7 +47,8 @@ struct Task {
 
 class Tuner {
  public:
-  Tuner(const TuneRequest& request, exec::ConstantStore& constants) : r_(request), constants_(constants) {}
+  Tuner(const TuneRequest& request, exec::ConstantStore& constants)
+      : r_(request), constants_(constants), thread_clock_(*request.clock), kernel_clock_(request.build.threads == 1 ? static_cast<base::Clock*>(&thread_clock_) : request.clock) {}
 
   Result<TuneOutcome> run() {
     if (!std::isfinite(r_.budget_s) || r_.budget_s <= 0)
@@ -118,7 +120,7 @@ class Tuner {
     Workbench::Options options;
     options.build = r_.build;
     options.provider = r_.provider;
-    options.clock = r_.clock;
+    options.clock = kernel_clock_;
     options.workers = r_.workers;
     options.cold_weights = cold_weights_;
     options.seed = r_.seed;
@@ -342,7 +344,7 @@ class Tuner {
       task.best.reset();
       task.bench.reset();
     }
-    CompareRequest request{r_.plan, r_.build, r_.provider, r_.workers, r_.clock, r_.stop, std::max(1.0, r_.budget_s * kCompareShare)};
+    CompareRequest request{r_.plan, r_.build, r_.provider, r_.workers, r_.clock, kernel_clock_, r_.stop, std::max(1.0, r_.budget_s * kCompareShare)};
     FRIT_ASSIGN(CompareOutcome result, compare_choices(request, before, after, constants_));
     for (size_t k = 0; k < out.groups.size(); ++k) {
       GroupOutcome& g = out.groups[k];
@@ -393,6 +395,8 @@ class Tuner {
 
   const TuneRequest& r_;
   exec::ConstantStore& constants_;
+  ThreadClock thread_clock_;
+  base::Clock* const kernel_clock_;
   std::vector<Task> tasks_;
   int64_t begin_ns_ = 0;
   int64_t out_trials_ = 0, out_failures_ = 0;

@@ -52,6 +52,30 @@ Result<fusion::Plan> plan_of(const fusion::PlanGroup& source, uint64_t seed) {
   return plan;
 }
 
+// The elements of a tensor that is stored in a layout, row-major.
+Result<HostTensor> to_row_major(const HostTensor& stored, const graph::Layout& layout) {
+  if (layout.is_plain()) return stored;
+  FRIT_ASSIGN(HostTensor out, HostTensor::allocate(stored.dtype(), stored.shape()));
+  const size_t rank = stored.shape().size(), bytes = dtype_bytes(stored.dtype());
+  std::vector<int64_t> stride(rank, 1);  // of each logical axis in memory
+  int64_t step = 1;
+  for (size_t k = rank; k-- > 0;) {
+    stride[static_cast<size_t>(layout.order[k])] = step;
+    step *= stored.shape()[static_cast<size_t>(layout.order[k])];
+  }
+  std::vector<int64_t> index(rank, 0);
+  for (int64_t i = 0; i < stored.elements(); ++i) {
+    int64_t from = 0;
+    for (size_t k = 0; k < rank; ++k) from += index[k] * stride[k];
+    std::memcpy(out.mutable_bytes() + static_cast<size_t>(i) * bytes, stored.bytes() + static_cast<size_t>(from) * bytes, bytes);
+    for (size_t k = rank; k-- > 0;) {
+      if (++index[k] < stored.shape()[k]) break;
+      index[k] = 0;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 double Candidate::median_ns() const { return median(samples_ns); }
@@ -92,6 +116,7 @@ Result<std::shared_ptr<const exec::ExecPlan>> Workbench::plan_for(const codegen:
   exec_options.threads = options_.build.threads;
   exec_options.numerics = numerics;
   exec_options.workers = options_.workers;
+  exec_options.physical_io = true;
   return exec::ExecPlan::make(compiled, *constants_, exec_options);
 }
 
@@ -142,7 +167,12 @@ Status Workbench::make_reference() {
   double flops = 0;
   for (const auto& node : g.nodes) flops += graph::node_cost(g, node).flops;
   if (flops <= kMaxEvaluatorFlops) {
-    FRIT_ASSIGN(reference_, graph::evaluate(g, inputs_));
+    std::vector<HostTensor> inputs;
+    for (size_t k = 0; k < inputs_.size(); ++k) {
+      FRIT_ASSIGN(HostTensor t, to_row_major(inputs_[k], g.value(g.inputs[k]).type.layout));
+      inputs.push_back(std::move(t));
+    }
+    FRIT_ASSIGN(reference_, graph::evaluate(g, inputs));
   } else {
     // Too much for the evaluator: the family's plainest schedule, whose every family is tested against the evaluator.
     const auto points = space_.enumerate(1);
@@ -150,10 +180,11 @@ Status Workbench::make_reference() {
     Candidate plain;
     FRIT_ASSIGN(plain.context, exec::ExecContext::make(plan));
     FRIT_TRY(run(plain));
-    for (const HostTensor& t : outputs_) {
-      FRIT_ASSIGN(HostTensor copy, HostTensor::allocate(t.dtype(), t.shape()));
-      std::memcpy(copy.mutable_bytes(), t.bytes(), t.size_bytes());
-      reference_.push_back(std::move(copy));
+    for (size_t k = 0; k < outputs_.size(); ++k) {
+      FRIT_ASSIGN(HostTensor copy, HostTensor::allocate(outputs_[k].dtype(), outputs_[k].shape()));
+      std::memcpy(copy.mutable_bytes(), outputs_[k].bytes(), outputs_[k].size_bytes());
+      FRIT_ASSIGN(HostTensor want, to_row_major(copy, g.value(g.outputs[k]).type.layout));
+      reference_.push_back(std::move(want));
     }
   }
   has_reference_ = true;
@@ -166,7 +197,7 @@ Status Workbench::verify(Candidate& candidate) {
   FRIT_TRY(run(candidate));
   const double bound = options_.build.numerics == Numerics::kStrict ? 1e-5 : 1e-4;
   for (size_t k = 0; k < outputs_.size(); ++k) {
-    const HostTensor& got = outputs_[k];
+    FRIT_ASSIGN(const HostTensor got, to_row_major(outputs_[k], plan_->graph.value(plan_->graph.outputs[k]).type.layout));
     const HostTensor& want = reference_[k];
     double scale = 1e-30;
     for (int64_t i = 0; i < want.elements(); ++i)

@@ -23,6 +23,8 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual int64_t now_ns() = 0;   // monotonic, from an arbitrary start: for durations
+  // Time that the calling thread ran, other processes' turns left out; a clock that cannot tell gives now_ns().
+  virtual int64_t thread_ns() { return now_ns(); }
   virtual int64_t wall_ns() = 0;  // since 1970, UTC; may jump either way: for dates in records
   virtual void sleep_ns(int64_t duration_ns) = 0;
 };
@@ -94,6 +96,7 @@ class Process {
 class SystemClock final : public Clock {
  public:
   int64_t now_ns() override;
+  int64_t thread_ns() override;
   int64_t wall_ns() override;
   void sleep_ns(int64_t duration_ns) override;
 };

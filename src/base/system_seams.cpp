@@ -23,6 +23,7 @@ int64_t read_clock_ns(clockid_t id) {
 }  // namespace
 
 int64_t SystemClock::now_ns() { return read_clock_ns(CLOCK_MONOTONIC); }
+int64_t SystemClock::thread_ns() { return read_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 int64_t SystemClock::wall_ns() { return read_clock_ns(CLOCK_REALTIME); }
 
 void SystemClock::sleep_ns(int64_t duration_ns) {

@@ -23,7 +23,7 @@ class ExecPlanBuilder {
       : compiled_(compiled), plan_(*compiled.plan), store_(store), options_(options), out_(new ExecPlan) {}
 
   Result<std::shared_ptr<const ExecPlan>> build() {
-    const MemoryOptions memory_options{options_.threads, options_.donated};
+    const MemoryOptions memory_options{options_.threads, options_.donated, options_.physical_io};
     FRIT_ASSIGN(memory_, plan_memory(compiled_, memory_options));
     out_->threads_ = std::max(options_.threads, 1);
     out_->flush_denormals_ = options_.numerics != Numerics::kStrict;

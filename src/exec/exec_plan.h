@@ -25,6 +25,7 @@ struct ExecOptions {
   int threads = 1;  // most workers of a run
   Numerics numerics = Numerics::kDefault;
   std::vector<bool> donated;           // per graph input: runs may overwrite the caller's memory
+  bool physical_io = false;  // inputs and outputs are in their values' layouts: a group by itself, for measuring
   base::PoolLease* workers = nullptr;  // for packing; null: the calling thread alone
   StopToken stop;
   base::TraceRecorder* trace = nullptr;

@@ -248,7 +248,7 @@ class Planner {
     for (size_t k = 0; k < graph_.outputs.size(); ++k) {
       const ValueId v = graph_.outputs[k];
       const Storage& s = out_.values[at(v)];
-      if (!graph_.value(v).type.layout.is_plain()) {
+      if (!options_.physical_io && !graph_.value(v).type.layout.is_plain()) {
         return make_error(Code::kInternal,
                           base::text_of("output ", k, " has type ", graph::type_text(graph_.value(v).type),
                                         ", expected row-major"));

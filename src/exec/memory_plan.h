@@ -67,6 +67,7 @@ struct MemoryPlan {
 struct MemoryOptions {
   int threads = 1;
   std::vector<bool> donated;  // per graph input: its memory may be overwritten; empty: none may
+  bool physical_io = false;   // outputs may have any layout: the caller's memory holds it as it is
 };
 
 // Errors: kInternal where plan and programs do not fit each other.
