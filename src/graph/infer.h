@@ -48,7 +48,8 @@ Result<NodeId> add_inferred(Graph& graph, Op op, std::vector<ValueId> inputs,
 std::string node_label(const Node& node);
 
 // The contents of a small integer tensor (integer or boolean dtype, or a float one whose elements are whole
-// numbers), row-major, as far as they are known: a constant's, or Value::known.
+// numbers), row-major, as far as they are known: a constant's, or Value::known. They serve shape rules;
+// for floats they do not tell -0 from 0.
 std::optional<std::vector<Dim>> known_contents(const Graph& graph, ValueId id);
 constexpr size_t kMaxKnownElements = 256;
 
