@@ -138,6 +138,8 @@ class Tuner {
     task.search = std::make_unique<Search>(task.bench->family(), task.bench->group(), r_.build, r_.strategy, r_.seed);
     task.search->skip(task.start);
     resume(task);
+    ++out_trials_;
+    ++task.trials;
     put_trial(task, task.start, Outcome::kMeasured, {}, *task.best);
     tell(task);
   }
@@ -198,8 +200,10 @@ class Tuner {
   void challenge(Task& task, const std::vector<codegen::Params>& points, bool record) {
     std::vector<std::unique_ptr<Candidate>> field;
     for (const codegen::Params& params : points) {
-      ++out_trials_;
-      ++task.trials;
+      if (record) {
+        ++out_trials_;
+        ++task.trials;
+      }
       auto candidate = task.bench->prepare(params);
       if (!candidate.ok()) {
         fail(task, params, candidate.error().code == Code::kUnsupported ? Outcome::kCompileError : Outcome::kRunError, candidate.error());
