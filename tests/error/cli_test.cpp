@@ -4,6 +4,7 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -159,6 +160,39 @@ TEST_F(Cli, SecondProcessSearchesNothingAndCompilesNothing) {
   EXPECT_GT(three["counters"]["compiles"], 0);
 }
 
+// What the schemas in schemas/ use of JSON Schema: type, const, enum, minimum, properties, required, items.
+void validate(const nlohmann::json& schema, const nlohmann::json& value, const std::string& at) {
+  if (schema.contains("const")) {
+    EXPECT_EQ(schema["const"], value) << at;
+  }
+  if (schema.contains("enum")) {
+    EXPECT_NE(std::find(schema["enum"].begin(), schema["enum"].end(), value), schema["enum"].end()) << at << ": " << value;
+  }
+  if (schema.contains("minimum")) {
+    EXPECT_GE(value.get<double>(), schema["minimum"].get<double>()) << at;
+  }
+  const std::string type = schema.value("type", "");
+  if (type == "string") {
+    EXPECT_TRUE(value.is_string()) << at;
+  } else if (type == "boolean") {
+    EXPECT_TRUE(value.is_boolean()) << at;
+  } else if (type == "integer") {
+    EXPECT_TRUE(value.is_number_integer()) << at << ": " << value;
+  } else if (type == "number") {
+    EXPECT_TRUE(value.is_number()) << at << ": " << value;
+  } else if (type == "array") {
+    ASSERT_TRUE(value.is_array()) << at;
+    for (const auto& item : value) validate(schema["items"], item, at + "[]");
+  } else if (type == "object") {
+    ASSERT_TRUE(value.is_object()) << at;
+    for (const auto& name : schema["required"]) EXPECT_TRUE(value.contains(name.get<std::string>())) << at << " lacks " << name;
+    for (const auto& [name, item] : value.items()) {
+      EXPECT_TRUE(schema["properties"].contains(name)) << at << " has " << name << ", which its schema does not know";
+      if (schema["properties"].contains(name)) validate(schema["properties"][name], item, at + "." + name);
+    }
+  }
+}
+
 TEST_F(Cli, EveryVerbSpeaksJson) {
   const std::string mlp = path("mlp.onnx");
   const struct {
@@ -170,6 +204,7 @@ TEST_F(Cli, EveryVerbSpeaksJson) {
       {"explain " + mlp + " --passes --json", "frit/explain-passes/1"},
       {"explain " + mlp + " --groups --json", "frit/explain-groups/1"},
       {"zoo list --json", "frit/zoo/1"},
+      {"devices --json", "frit/devices/1"},
       {"cache ls --json", "frit/cache-ls/1"},
       {"cache stats --json", "frit/cache-stats/1"},
       {"cache verify --json", "frit/cache-verify/1"},
@@ -182,6 +217,11 @@ TEST_F(Cli, EveryVerbSpeaksJson) {
     const auto json = nlohmann::json::parse(ran.out, nullptr, false);
     ASSERT_FALSE(json.is_discarded()) << row.arguments << "\n" << ran.out;
     EXPECT_EQ(json["schema"], row.schema) << row.arguments;
+    std::string name = row.schema.substr(5, row.schema.size() - 7);
+    std::replace(name.begin(), name.end(), '-', '_');
+    std::ifstream file(std::string(FRIT_TEST_DATA) + "/../schemas/" + name + ".schema.json");
+    ASSERT_TRUE(file.good()) << name;
+    validate(nlohmann::json::parse(file), json, name);
   }
   EXPECT_FALSE(fs::exists(path("nothing.sqlite")));
 }
