@@ -39,12 +39,28 @@ void Search::skip(const codegen::Params& params) {
     }
 }
 
-bool Search::next(codegen::Params* out) {
+// A point that was not tried and differs from the best one in a single value.
+std::optional<size_t> Search::neighbour(const codegen::Params& best) {
+  std::vector<size_t> near;
+  for (size_t k = 0; k < points_.size(); ++k) {
+    if (done_[k]) continue;
+    size_t differing = 0;
+    for (size_t i = 0; i < best.items().size() && differing < 2; ++i) differing += points_[k].items()[i].second != best.items()[i].second;
+    if (differing == 1) near.push_back(k);
+  }
+  if (near.empty()) return std::nullopt;
+  return near[random_() % near.size()];
+}
+
+bool Search::next(const codegen::Params& best, codegen::Params* out) {
   if (left_ <= 0) return false;
   size_t pick = 0;
+  const auto near = strategy_ == Strategy::kRandom && random_() % 2 == 0 ? neighbour(best) : std::nullopt;
   if (strategy_ == Strategy::kExhaustive) {
     while (done_[at_]) ++at_;
     pick = at_;
+  } else if (near) {
+    pick = *near;
   } else {
     // Squaring a uniform number favours the front of the ranking without ever ruling out its end.
     const double u = static_cast<double>(random_() >> 11) * 0x1p-53;

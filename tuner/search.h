@@ -1,8 +1,10 @@
 // The order in which a group's choices are tried: all legal points, pruned and ranked by the family's cost model
-// (exhaustive), or drawn from them with a bias to the better half of the ranking (random).
+// (exhaustive), or drawn from them (random): every other point from the ranking with a bias to its front, the rest from the
+// neighbours of the best point so far.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -19,12 +21,14 @@ class Search {
 
   // Points that need not be tried (measured before).
   void skip(const codegen::Params& params);
-  // The next point; false when none is left.
-  bool next(codegen::Params* out);
+  // The next point; false when none is left. best: the best point so far.
+  bool next(const codegen::Params& best, codegen::Params* out);
   int64_t points() const { return static_cast<int64_t>(points_.size()); }
   Strategy strategy() const { return strategy_; }
 
  private:
+  std::optional<size_t> neighbour(const codegen::Params& best);
+
   std::vector<codegen::Params> points_;  // best expectation first
   std::vector<bool> done_;
   Strategy strategy_;

@@ -183,7 +183,7 @@ class Tuner {
   void batch(Task& task) {
     std::vector<codegen::Params> points;
     codegen::Params p;
-    while (points.size() < kBatch && task.search->next(&p)) points.push_back(p);
+    while (points.size() < kBatch && task.search->next(task.best->params, &p)) points.push_back(p);
     if (points.empty()) {
       task.done = true;
       return;
