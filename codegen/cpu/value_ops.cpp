@@ -106,6 +106,14 @@ Value* ValueOps::min_max(bool less, Value* a, Value* b, bool flt, bool is_signed
                                 : (is_signed ? llvm::CmpInst::ICMP_SGT : llvm::CmpInst::ICMP_UGT);
     return b_.CreateSelect(b_.CreateICmp(predicate, a, b), a, b);
   }
+  if (a->getType()->getScalarType()->isHalfTy()) {
+    // Compared in f32, chosen as bits: LLVM makes a call of fmaxf from a choice of halves.
+    auto wide = [&](Value* v) { return b_.CreateFPExt(v, same_shape(b_.getFloatTy(), v)); };
+    auto bits = [&](Value* v) { return b_.CreateBitCast(v, same_shape(b_.getInt16Ty(), v)); };
+    Value* x = wide(a);
+    Value* first = less ? b_.CreateFCmpOLT(x, wide(b)) : b_.CreateFCmpOGT(x, wide(b));
+    return b_.CreateBitCast(b_.CreateSelect(b_.CreateOr(first, b_.CreateFCmpUNO(x, x)), bits(a), bits(b)), a->getType());
+  }
   Value* r = b_.CreateSelect(less ? b_.CreateFCmpOLT(a, b) : b_.CreateFCmpOGT(a, b), a, b);
   if (auto* c = llvm::dyn_cast<llvm::Constant>(a)) {
     if (llvm::Constant* s = c->getType()->isVectorTy() ? c->getSplatValue() : c; s) {
@@ -251,9 +259,19 @@ Value* ValueOps::reduce(OpCode op, Value* v, loop::Type t) {
 
 Value* ValueOps::shuffle(Value* a, Value* b, const std::vector<int32_t>& lanes) {
   auto vector = [&](Value* v) { return v->getType()->isVectorTy() ? v : b_.CreateVectorSplat(1, v); };
+  auto width = [](Value* v) { return static_cast<int>(llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements()); };
   std::vector<int> mask(lanes.begin(), lanes.end());
   a = vector(a);
-  Value* r = b ? b_.CreateShuffleVector(a, vector(b), mask) : b_.CreateShuffleVector(a, mask);
+  b = b ? vector(b) : a;
+  const int n = width(a), m = width(b);
+  if (n != m) {
+    // LLVM wants operands of one width: the narrower one is padded, and lanes of b move behind the padding of a.
+    std::vector<int> pad(static_cast<size_t>(std::max(n, m)), llvm::PoisonMaskElem);
+    std::iota(pad.begin(), pad.begin() + std::min(n, m), 0);
+    (n < m ? a : b) = b_.CreateShuffleVector(n < m ? a : b, pad);
+    for (int& lane : mask) lane = lane < n ? lane : lane - n + std::max(n, m);
+  }
+  Value* r = b_.CreateShuffleVector(a, b, mask);
   return lanes.size() == 1 ? b_.CreateExtractElement(r, uint64_t{0}) : r;
 }
 

@@ -16,7 +16,7 @@
 //   neg and abs of a float change its sign bit only. f16 and bf16 compute in f32 (fma: f64) and round to the type.
 // - Float to integer casts truncate. i32 and i64: NaN and out-of-range values give the lowest integer. Other integers:
 //   the i64 so obtained wraps; but u64 takes [2^63, 2^64) as it is. Integer casts wrap. To bool: != 0 (NaN: true). From
-//   bool: 0 or 1. Float to float rounds once, to nearest even; integers reach f16 and bf16 by way of f32.
+//   bool: 0 or 1. Float to float rounds once, to nearest even; integers reach f16 and bf16 by way of f64.
 // - Constants: `bits` is sign-extended (signed), zero-extended (unsigned, bool, float encodings). The makers give vector
 //   constants as a splat of the scalar.
 // - Every operand is evaluated, also those of select (guard a load by its mask). An expression is evaluated where its

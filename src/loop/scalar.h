@@ -242,6 +242,8 @@ To apply_cast(From v) {
       const bool fits = x >= -9223372036854775808.0 && x < 9223372036854775808.0;
       return static_cast<To>(fits ? static_cast<int64_t>(x) : std::numeric_limits<int64_t>::min());
     }
+  } else if constexpr (kIsHalf<To> && std::is_integral_v<From>) {
+    return from_compute<To>(static_cast<double>(v));
   } else {
     return from_compute<To>(to_compute(v));
   }
