@@ -27,8 +27,9 @@ class GemmEmitter {
       : b_(b), p_(p), t_(t), packed_(packed), cb_(cb), nr_(t.nv * t.lanes), panels_(ceil_div(p.n, nr_)), full_(p.n / nr_) {}
 
   void emit() {
-    const int64_t mb = t_.mb > 0 ? std::min(t_.mb, ceil_div(p_.m, t_.mr) * t_.mr) : ceil_div(p_.m, t_.mr) * t_.mr;
-    const int64_t nb = std::min(t_.nb, panels_);
+    const int64_t all_rows = std::max(ceil_div(p_.m, t_.mr), int64_t{1}) * t_.mr;  // empty products have no tiles, but a form
+    const int64_t mb = t_.mb > 0 ? std::min(t_.mb, all_rows) : all_rows;
+    const int64_t nb = std::max(std::min(t_.nb, panels_), int64_t{1});
     const int64_t n_blocks = ceil_div(panels_, nb), m_blocks = ceil_div(p_.m, mb);
     batch_ = tile(p_.batch);
     Expr n_block = tile(n_blocks), m_block = tile(m_blocks);

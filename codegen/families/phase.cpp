@@ -29,20 +29,23 @@ bool read_outside_of(const graph::Graph& graph, ValueId value, ValueId input) {
       for (ValueId in : graph.node(graph.value(v).producer).inputs) visit(in);
   };
   visit(value);
-  // A node outside: none of its outputs leads to `value` ... except the anchor, whose operand `value` itself is.
+  std::vector<bool> depends(graph.values.size(), false);
+  depends[static_cast<size_t>(input)] = true;
+  for (const auto& node : graph.nodes)
+    for (ValueId in : node.inputs)
+      if (in != graph::kNoValue && depends[static_cast<size_t>(in)])
+        for (ValueId v : node.outputs) depends[static_cast<size_t>(v)] = true;
+  // Outside are the nodes that do not lead to `value`. One of them reads `value` itself, as the anchor's operand; any other
+  // way in keeps the input in use.
+  int64_t as_operand = 0;
   for (const auto& node : graph.nodes) {
     if (inside[static_cast<size_t>(node.outputs[0])]) continue;
-    for (ValueId in : node.inputs)
-      if (in == input && in != value) return true;
-    if (std::count(node.inputs.begin(), node.inputs.end(), input) > 1 && input == value) return true;
+    for (ValueId in : node.inputs) {
+      if (in == value) ++as_operand;
+      else if (in != graph::kNoValue && depends[static_cast<size_t>(in)] && inside[static_cast<size_t>(in)]) return true;
+    }
   }
-  // `value` is the input itself: read elsewhere when more than one node uses it.
-  if (input == value) {
-    int64_t users = 0;
-    for (const auto& node : graph.nodes) users += std::count(node.inputs.begin(), node.inputs.end(), input) > 0;
-    return users > 1;
-  }
-  return false;
+  return as_operand > 1;
 }
 
 ProgramBuilder::ProgramBuilder(const Group& group) : group_(group) {

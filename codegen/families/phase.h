@@ -67,7 +67,7 @@ class PhaseBuilder {
   Dag dag_;
 };
 
-// Whether `input` is read by a node that `value` does not depend on.
+// Whether something reads `input` other than by way of `value`, which the anchor reads once.
 bool read_outside_of(const graph::Graph& graph, graph::ValueId value, graph::ValueId input);
 
 // Row-major or laid-out elements a value takes.

@@ -88,7 +88,7 @@ class Maker {
 
 Graph matmul(uint64_t seed) {
   Maker m(seed);
-  const int64_t rows = m.pick({1, 1, 2, 3, 5, 7, 13, 16, 31, 64}), n = m.pick({1, 3, 8, 15, 16, 17, 33, 48, 64, 100, 131});
+  const int64_t rows = m.pick({0, 1, 1, 2, 3, 5, 7, 13, 16, 31, 64}), n = m.pick({0, 1, 3, 8, 15, 16, 17, 33, 48, 64, 100, 131});
   const int64_t k = m.pick({0, 1, 2, 3, 5, 16, 17, 37, 64, 150});
   Extents batch;
   for (int64_t i = m.between(0, 2); i > 0; --i) batch.push_back(m.pick({1, 2, 3}));
@@ -107,6 +107,30 @@ Graph matmul(uint64_t seed) {
     std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
     return m.add(graph::Transpose{perm}, {v});
   };
+  if (m.chance(8) && k > 0) {  // both operands are parts of one input, as queries and keys are
+    Extents both = batch;
+    both.insert(both.end(), {rows, 2 * k});
+    ValueId source = m.add(graph::Transpose{[&] {
+                             std::vector<int64_t> perm;
+                             for (size_t i = 0; i < both.size(); ++i) perm.push_back(static_cast<int64_t>(i));
+                             return perm;
+                           }()},
+                           {m.input(both)});
+    auto part = [&](int64_t from) {
+      graph::Slice s;
+      s.starts.assign(both.size(), 0);
+      s.steps.assign(both.size(), 1);
+      s.starts.back() = from;
+      Extents out = both;
+      out.back() = k;
+      return m.g.add(s, {source}, {DType::kF32, Maker::shape(out), {}});
+    };
+    ValueId left = part(0), right = part(k);
+    std::vector<int64_t> perm;
+    for (size_t i = 0; i < both.size(); ++i) perm.push_back(static_cast<int64_t>(i));
+    std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+    return m.finish({m.epilogue(m.add(graph::MatMul{}, {left, m.add(graph::Transpose{perm}, {right})}), static_cast<int64_t>(both.size()) - 1)});
+  }
   ValueId x = matrix(a, rows, k, transpose_a, false), w = matrix(b, k, n, transpose_b, m.chance(2));
   ValueId y = m.add(graph::MatMul{}, {x, w});
   y = m.epilogue(y, static_cast<int64_t>(m.dims(y).size()) - 1);
