@@ -135,6 +135,15 @@ TEST_F(CacheTest, UnderErrorAMissIsAnAnswer) {
 
 TEST_F(CacheTest, NearRecordsServeOtherShapesWhereThePolicyAllows) {
   ASSERT_FALSE(run(OnMiss::kHeuristic, 8).error);
+  {  // only what was measured is worth more to other shapes than their own heuristic
+    const auto s = store();
+    for (auto& r : records(*s, tuner::KeyKind::kDecision)) {
+      tuner::Decision d = r.decisions[0];
+      d.state = tuner::State::kTuned;
+      d.evidence.time_ns = 1000;
+      ASSERT_TRUE(s->put_decision(r.key, d).ok());
+    }
+  }
   const Outcome near = run(OnMiss::kHeuristic, 9);
   ASSERT_FALSE(near.error) << near.error->text();
   EXPECT_GT(near.stats.counters.near_hits, 0);

@@ -27,7 +27,7 @@ TEST(GraphBuilderTest, InfersShapesWithNames) {
             "n,8,8,8");
   EXPECT_EQ(shape_of(g, g.global_average_pool(c)), "n,8,1,1");
   EXPECT_EQ(shape_of(g, g.flatten(c)), "n,2048");
-  EXPECT_EQ(shape_of(g, g.flatten(c, 4)), "(2048*n),1");
+  EXPECT_EQ(shape_of(g, g.flatten(c, 4)), "2048*n,1");
   EXPECT_EQ(shape_of(g, g.reshape(c, {0, 8, -1})), "n,8,256");
   EXPECT_EQ(shape_of(g, g.reshape(c, {"n", 16, -1})), "n,16,128");
   EXPECT_EQ(shape_of(g, g.transpose(c, {0, 2, 3, 1})), "n,16,16,8");

@@ -42,7 +42,7 @@ TEST(ShapesTest, MistakesNameTheInput) {
   EXPECT_EQ(message({{"ids", {2, 5}}, {"mask", {2, 6}}}),
             "input \"mask\" has 6 as dimension seq, but input \"ids\" has 5");
   EXPECT_EQ(message({{"ids", {2, 5}}}),
-            "input \"past\" has shape [batch,(past+1),4]: the size of past+1 is not given");
+            "input \"past\" has shape [batch,(past+1),4]: the size of (past+1) is not given");
   EXPECT_EQ(message({{"fixed", {4}}}), "input \"fixed\" has shape [4], expected [3]");
   EXPECT_EQ(message({{"ids", {2, -5}}}), "negative extent in shape [2,-5]");
   EXPECT_EQ(
