@@ -152,7 +152,7 @@ int why(const CacheArgs& args) {
   if (!shapes.ok()) return fail(shapes.error());
   auto bound = runtime::input_shapes(model->impl()->graph, *shapes);
   if (!bound.ok()) return fail(bound.error());
-  auto graph = runtime::specialise(model->impl()->graph, *bound);
+  auto graph = runtime::specialise(model->impl()->graph, *bound, setup->build.numerics);
   if (!graph.ok()) return fail(graph.error());
   auto planned = runtime::make_or_replay(rt, *std::move(graph), *setup);
   if (!planned.ok()) return fail(planned.error());

@@ -77,7 +77,9 @@ int print_passes(const ExplainArgs& args, const Explained& e) {
   if (!sizes.ok()) return fail(sizes.error());
   if (Status s = graph::bind_sizes(graph, *sizes); !s.ok()) return fail(s.error());
   const size_t before = graph.nodes.size();
-  auto reports = graph::run_passes(graph, {});
+  graph::PassContext context;
+  context.numerics = e.setup.build.numerics;
+  auto reports = graph::run_passes(graph, context);
   if (!reports.ok()) return fail(reports.error());
   json rows = json::array();
   if (!args.common.json) std::printf("%-20s %14s %22s %22s %9s\n", "pass", "nodes", "MFLOP", "MB", "time");
@@ -218,7 +220,7 @@ int explain(const ExplainArgs& args) {
   if (!opened.ok()) return fail(opened.error());
   Explained& e = **opened;
   if (args.passes) return print_passes(args, e);
-  auto graph = runtime::specialise(e.model->impl()->graph, e.shapes);
+  auto graph = runtime::specialise(e.model->impl()->graph, e.shapes, e.setup.build.numerics);
   if (!graph.ok()) return fail(graph.error());
   fusion::FusionOptions options;
   options.build = e.setup.build;

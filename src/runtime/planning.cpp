@@ -36,11 +36,13 @@ void keep(Runtime& runtime, const tuner::Key& key, const fusion::Plan& plan) {
 
 }  // namespace
 
-Result<graph::Graph> specialise(const graph::Graph& graph, const InputShapes& shapes) {
+Result<graph::Graph> specialise(const graph::Graph& graph, const InputShapes& shapes, Numerics numerics) {
   FRIT_ASSIGN(const auto sizes, bind_inputs(graph, shapes));
   graph::Graph out = graph;
   FRIT_TRY(graph::bind_sizes(out, sizes));
-  FRIT_TRY(graph::run_passes(out, {}));
+  graph::PassContext context;
+  context.numerics = numerics;
+  FRIT_TRY(graph::run_passes(out, context));
   return out;
 }
 

@@ -19,7 +19,7 @@ namespace frit::runtime {
 
 // The graph for these shapes: constant shapes, primitives only. Errors: kInvalidArgument (shapes), those of
 // passes.
-Result<graph::Graph> specialise(const graph::Graph& graph, const InputShapes& shapes);
+Result<graph::Graph> specialise(const graph::Graph& graph, const InputShapes& shapes, Numerics numerics);
 
 struct Planned {
   std::shared_ptr<const fusion::Plan> plan;

@@ -53,7 +53,7 @@ Result<std::shared_ptr<Prepared>> Prepared::make(const Model::Impl& model, const
   base::Clock& clock = *runtime.seams().clock;
   const int64_t begin_ns = clock.now_ns();
   FRIT_TRY(base::check_stop(stop));
-  FRIT_ASSIGN(graph::Graph graph, specialise(model.graph, shapes));
+  FRIT_ASSIGN(graph::Graph graph, specialise(model.graph, shapes, setup.build.numerics));
   FRIT_TRY(base::check_stop(stop));
   FRIT_ASSIGN(const Planned planned, make_or_replay(runtime, std::move(graph), setup));
   FRIT_TRY(base::check_stop(stop));
