@@ -109,11 +109,21 @@ class FunctionSimplifier {
     return if_then(cond, std::move(yes), std::move(no));
   }
 
+  static bool is_plain(Expr e) { return is_const(e) || e->kind == ExprKind::kVar || e->kind == ExprKind::kSize; }
   Stmt let(const StmtNode& s) {
     const Expr value = apply(s.a);
-    if (is_const(value) || value->kind == ExprKind::kVar || value->kind == ExprKind::kSize) {
+    if (is_plain(value)) {
       replacements_[s.id] = value;
       return nullptr;
+    }
+    // Of splats and ramps the scalar is named, so that what they are stays known.
+    if (value->kind == ExprKind::kSplat || value->kind == ExprKind::kRamp) {
+      const Expr base{value->a};
+      const Expr named = is_plain(base) ? base : fn_.context->new_var(base->type);
+      replacements_[s.id] = rebuild(value, named, {}, {});
+      if (named == base) return nullptr;
+      ranges_.define(named, base);
+      return loop::let(named, base);
     }
     const Expr var = var_of(s.id, value->type);
     ranges_.define(var, value);
