@@ -3,19 +3,13 @@
 
 #include "base/text.h"
 #include "onnx/importers.h"
+#include "onnx/lstm_steps.h"
 
 namespace frit::onnx {
 namespace {
 
 using base::quoted;
 using base::text_of;
-
-std::string lower(Bytes text) {
-  std::string out(text);
-  for (char& ch : out)
-    if (ch >= 'A' && ch <= 'Z') ch = static_cast<char>(ch - 'A' + 'a');
-  return out;
-}
 
 std::optional<graph::Direction> read_direction(NodeContext& c) {
   const std::string direction = c.attr_string("direction", "forward");
@@ -26,17 +20,10 @@ std::optional<graph::Direction> read_direction(NodeContext& c) {
   return std::nullopt;
 }
 
-// Only the default activations have a graph op; they may be spelled out in the model.
-void expect_default_activations(NodeContext& c, size_t directions) {
-  const AttributeView* given = c.attr("activations");
-  if (given == nullptr || given->strings.empty()) return;
-  if (given->strings.size() != 3 * directions)
-    return c.fail(text_of("activations has ", given->strings.size(), " values, expected ", 3 * directions));
-  constexpr std::string_view kDefault[] = {"sigmoid", "tanh", "tanh"};
-  for (size_t i = 0; i < given->strings.size(); ++i)
-    if (lower(given->strings[i]) != kDefault[i % 3])
-      return c.unsupported(text_of("activation ", quoted(given->strings[i]), " is not supported, expected ",
-                                   quoted(kDefault[i % 3])));
+bool are_default(const std::vector<Activation>& activations) {
+  for (size_t i = 0; i < activations.size(); ++i)
+    if (activations[i].name != (i % 3 == 0 ? "sigmoid" : "tanh")) return false;
+  return true;
 }
 
 }  // namespace
@@ -45,7 +32,7 @@ void import_lstm(NodeContext& c) {
   const auto direction = read_direction(c);
   if (!direction) return;
   const size_t directions = *direction == graph::Direction::kBidirectional ? 2 : 1;
-  expect_default_activations(c, directions);
+  const std::vector<Activation> activations = read_activations(c, directions);
   if (!c.expect_rank(c.in(0), 3, 3, "X") || !c.expect_rank(c.in(1), 3, 3, "W") ||
       !c.expect_rank(c.in(2), 3, 3, "R"))
     return;
@@ -63,9 +50,17 @@ void import_lstm(NodeContext& c) {
       if (i < inputs.size() && inputs[i] != kNoValue && c.expect_rank(inputs[i], 3, 3, "input"))
         inputs[i] = c.transpose(inputs[i], {1, 0, 2});
   }
-  while (inputs.back() == kNoValue) inputs.pop_back();
-  const graph::Lstm op{hidden, *direction, c.attr_int("input_forget", 0) != 0, c.attr_float("clip", 0)};
-  const auto outs = c.emit_many(op, inputs, 3);
+  const bool input_forget = c.attr_int("input_forget", 0) != 0;
+  const float clip = c.attr_float("clip", 0);
+  std::vector<ValueId> outs;
+  if (are_default(activations)) {
+    while (inputs.back() == kNoValue) inputs.pop_back();
+    outs = c.emit_many(graph::Lstm{hidden, *direction, input_forget, clip}, inputs, 3);
+  } else {
+    inputs.resize(8, kNoValue);
+    const LstmOutputs o = spell_lstm(c, {*direction, input_forget, clip, activations}, inputs);
+    outs = {o.y, o.y_h, o.y_c};
+  }
   for (size_t i = 0; i < 3; ++i) {
     if (!c.wants(i)) continue;
     const bool batch_first = layout == 1 && !c.failed();

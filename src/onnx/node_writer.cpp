@@ -14,6 +14,8 @@ std::string_view raw(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
+}  // namespace
+
 MessageWriter attribute_message(const Attribute& attribute) {
   MessageWriter m;
   m.text(1, attribute.name);
@@ -27,14 +29,15 @@ MessageWriter attribute_message(const Attribute& attribute) {
   } else if (const auto* s = std::get_if<std::string>(&attribute.value)) {
     m.text(4, *s);
     type(AttributeType::kString);
-  } else {
-    for (int64_t v : std::get<std::vector<int64_t>>(attribute.value)) m.integer(8, v);
+  } else if (const auto* ints = std::get_if<std::vector<int64_t>>(&attribute.value)) {
+    for (int64_t v : *ints) m.integer(8, v);
     type(AttributeType::kInts);
+  } else {
+    for (const std::string& text : std::get<Names>(attribute.value)) m.text(9, text);
+    type(AttributeType::kStrings);
   }
   return m;
 }
-
-}  // namespace
 
 Names NodeWriter::ins() const {
   Names names;

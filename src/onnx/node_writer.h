@@ -15,12 +15,14 @@
 
 namespace frit::onnx {
 
+using Names = std::vector<std::string>;
 struct Attribute {
   std::string name;
-  std::variant<int64_t, float, std::string, std::vector<int64_t>> value;
+  std::variant<int64_t, float, std::string, std::vector<int64_t>, Names> value;
 };
 using Attributes = std::vector<Attribute>;
-using Names = std::vector<std::string>;
+// The AttributeProto.
+MessageWriter attribute_message(const Attribute& attribute);
 
 class NodeWriter {
  public:

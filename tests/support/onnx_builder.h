@@ -57,7 +57,7 @@ class OnnxBuilder {
     if (!name.empty()) m.text(3, name);
     m.text(4, op);
     if (!domain.empty()) m.text(7, domain);
-    for (const auto& a : attributes) m.message(5, attribute(a));
+    for (const auto& a : attributes) m.message(5, onnx::attribute_message(a));
     graph_.message(1, std::move(m));
     return *this;
   }
@@ -113,24 +113,6 @@ class OnnxBuilder {
       m.message(13, std::move(e));
     }
     m.integer(14, 1);
-    return m;
-  }
-  static onnx::MessageWriter attribute(const onnx::Attribute& a) {
-    onnx::MessageWriter m;
-    m.text(1, a.name);
-    if (const auto* i = std::get_if<int64_t>(&a.value)) {
-      m.integer(3, *i);
-      m.integer(20, 2);
-    } else if (const auto* f = std::get_if<float>(&a.value)) {
-      m.float32(2, *f);
-      m.integer(20, 1);
-    } else if (const auto* s = std::get_if<std::string>(&a.value)) {
-      m.text(4, *s);
-      m.integer(20, 3);
-    } else {
-      m.packed_integers(8, std::get<std::vector<int64_t>>(a.value));
-      m.integer(20, 7);
-    }
     return m;
   }
 

@@ -216,6 +216,49 @@ TEST(OnnxImport, LstmWithTheBatchFirst) {
   EXPECT_EQ(time_first.values[1].values<float>(), batch_first.values[1].values<float>());
 }
 
+// Scaled by one, tanh is tanh: the LSTM that is spelled out step by step must compute what the graph's own op
+// does.
+TEST(OnnxImport, LstmSpelledOutAgreesWithTheOp) {
+  const auto values = [](size_t count, int seed) {
+    vector<float> v(count);
+    for (size_t i = 0; i < count; ++i)
+      v[i] = static_cast<float>((i * 7 + static_cast<size_t>(seed) * 5) % 11) / 5 - 1;
+    return v;
+  };
+  const auto build = [&](const onnx::Attribute& activations, bool input_forget) {
+    onnx::MessageWriter lengths = OnnxBuilder::header("len", kInt32, {2});
+    lengths.packed_integers(5, {3, 1});
+    OnnxBuilder b(14);
+    b.input("x", kFloat, {"3", "2", "2"})
+        .floats("w", {2, 12, 2}, values(48, 1))
+        .floats("r", {2, 12, 3}, values(72, 2))
+        .floats("b", {2, 24}, values(48, 3))
+        .initializer(std::move(lengths))
+        .floats("h0", {2, 2, 3}, values(12, 4))
+        .floats("c0", {2, 2, 3}, values(12, 5))
+        .floats("p", {2, 9}, values(18, 6));
+    onnx::Attributes a = {{"hidden_size", int64_t{3}},
+                          {"direction", std::string("bidirectional")},
+                          {"clip", 0.9f},
+                          {"input_forget", int64_t{input_forget}}};
+    if (!activations.name.empty()) a.push_back(activations);
+    return b.node("LSTM", {"x", "w", "r", "b", "len", "h0", "c0", "p"}, {"y", "h", "c"}, a)
+        .output("y")
+        .output("h")
+        .output("c")
+        .bytes();
+  };
+  const onnx::Attribute scaled{"activations",
+                               onnx::Names{"Sigmoid", "Tanh", "ScaledTanh", "Sigmoid", "ScaledTanh", "Tanh"}};
+  for (const bool input_forget : {false, true}) {
+    const auto x = floats({3, 2, 2}, values(12, 0));
+    const Outputs op = run_model(build({}, input_forget), {x}),
+                  steps = run_model(build(scaled, input_forget), {x});
+    ASSERT_EQ(op.error, "");
+    for (size_t i = 0; i < 3; ++i) expect_output(steps, i, op.values[i].shape(), op.values[i].as_doubles());
+  }
+}
+
 TEST(OnnxImport, ResizeByTablesAgreesWithTheOp) {
   // Antialiasing that has nothing to do (growing), and a crop of everything, are plain resizes.
   const auto resize = [](const onnx::Attributes& a, bool roi) {
