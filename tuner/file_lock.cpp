@@ -17,7 +17,11 @@ FileLock::FileLock(const std::string& path, int64_t wait_ms, base::Clock& clock)
       held_ = true;
       return;
     }
-    if ((errno != EWOULDBLOCK && errno != EINTR) || waited_ms >= wait_ms) return;
+    const bool busy = errno == EWOULDBLOCK || errno == EINTR;
+    if (!busy || waited_ms >= wait_ms) {
+      why_not_ = busy ? "another process is changing it" : "its file system has no locks";
+      return;
+    }
     clock.sleep_ns(kStepMs * 1000000);
   }
 }

@@ -19,10 +19,12 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
   bool held() const { return held_; }
+  const char* why_not() const { return why_not_; }  // when it is not held
 
  private:
   int fd_ = -1;
   bool held_ = false;
+  const char* why_not_ = "its lock file cannot be made";
 };
 
 }  // namespace frit::tuner

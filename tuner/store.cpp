@@ -51,6 +51,7 @@ Store::Impl::~Impl() {
   if (is_ours()) {
     write_uses();
     return_to_file(true);
+    tell_loss();
     say(messages_);
     return;
   }
@@ -122,12 +123,20 @@ void Store::Impl::each_layer(const Read& read) {
     sql::Database* db = under ? under_.get() : top_.get();
     if (db == nullptr) continue;
     db->clear_fault();
-    if (read(*db).ok() || !is_file(*db)) continue;
+    const bool done = read(*db).ok();
+    if (!is_file(*db)) continue;
+    if (done) {
+      if (std::exchange(impatient_, false)) db->set_busy_ms(options_.busy_ms);
+      continue;
+    }
     if (db->fault() == sql::Fault::kCorrupt) {
       replace_damaged_file();
       return;
     }
-    if (db->fault() == sql::Fault::kBusy) db->set_busy_ms(std::min(options_.busy_ms, kReadBusyMs));
+    if (db->fault() == sql::Fault::kBusy) {
+      impatient_ = true;
+      db->set_busy_ms(std::min(options_.busy_ms, kReadBusyMs));
+    }
   }
 }
 
@@ -212,6 +221,15 @@ void Store::Impl::return_to_file(bool now) {
     adopt(std::move(opened));
   }
   under_waits_ = file_waits_ = false;
+}
+
+void Store::Impl::tell_loss() {
+  if ((!under_waits_ && !file_waits_) || !top_) return;
+  const auto keys = top_->integer("SELECT count(*) FROM keys");
+  if (!keys.ok() || *keys == 0) return;
+  tell(LogLevel::kWarn,
+       base::text_of("cache ", options_.path, " could not be written to the end: records of ", *keys,
+                     " keys are lost"));
 }
 
 void Store::Impl::replace_damaged_file() {

@@ -101,6 +101,7 @@ class Store::Impl {
   void step_aside(sql::Fault fault, const std::string& reason);
   void replace_damaged_file();
   void warn(const std::string& text);
+  void tell_loss();
   OpenRequest request() const;
 
   const StoreOptions options_;
@@ -118,6 +119,7 @@ class Store::Impl {
   uint64_t device_ = 0, inode_ = 0;
   int64_t writes_ = 0;
   bool warned_ = false;
+  bool impatient_ = false;                     // a read has waited in vain for a lock
   std::unordered_map<int64_t, int64_t> uses_;  // key id in the file -> time; only while top_ is the file
   StoreStatus status_;
 };

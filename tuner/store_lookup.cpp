@@ -15,6 +15,7 @@ namespace frit::tuner {
 namespace {
 
 constexpr size_t kLargestText = size_t{16} << 20;
+constexpr size_t kLargestReason = 4096;
 constexpr size_t kLargestObject = size_t{64} << 20;
 
 Error after_fork() {
@@ -279,6 +280,7 @@ Status Store::put_trial(const Key& key, const Trial& trial) {
   if (!impl_->is_ours()) return after_fork();
   const Impl::Locked locked(*impl_);
   Trial row = trial;
+  row.reason = as_utf8(std::move(row.reason), kLargestReason);
   row.time_ns = storable(row.time_ns);
   row.spread_ns = storable(row.spread_ns);
   if (row.created_s == 0) row.created_s = impl_->now_s();

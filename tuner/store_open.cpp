@@ -38,7 +38,7 @@ class Opener {
           lock = std::make_unique<FileLock>(request_.path + ".lock", request_.busy_ms, seams_.clock);
           locked_ = lock->held();
           if (!locked_) {
-            memory("another process is changing it", true);
+            memory(lock->why_not(), true);
             return std::move(out_);
           }
           continue;
@@ -61,14 +61,16 @@ class Opener {
     info_ = *info;
     own_ = info_.owner == seams_.process.user();
     if (info_.inode == request_.damaged_inode && info_.device == request_.damaged_device) {
-      return bad("is damaged");
+      return own_ ? bad("is damaged") : memory("it is damaged", false);
     }
+    forked_ = sql::is_forked_from_user();
     auto header = sql::read_database_header(path, request_.vfs);
     if (!header.ok()) return memory(header.error().text(), false);
     wal_ = header->size() >= 20 && (*header)[18] == 2;
     auto local = seams_.files.is_local(path);
     local_ = local.ok() && *local;
     if (!own_) return read_only("it belongs to another user");
+    if (forked_) return read_only("SQLite was in use when this process was forked");
     if (wal_ && !local_) {
       if (!locked_) return Next::kLock;
       if (!leave_wal()) return Next::kDone;
@@ -232,7 +234,11 @@ class Opener {
   // Reads without leaving anything beside the file.
   Next read_only(const std::string& reason) {
     db_.reset();
-    if (!wal_) {
+    if (forked_) {
+      // A transaction that was cut off in rollback mode is undone by opening the file only.
+      if (seams_.files.exists(base::text_of(request_.path, "-journal"))) return memory(reason, false);
+      if (!copy()) return memory(error_, false);
+    } else if (!wal_) {
       if (!open(true)) return memory(error_, fault_ == sql::Fault::kBusy);
     } else {
       const auto mount = seams_.files.is_read_only_mount(request_.path);
@@ -368,7 +374,7 @@ class Opener {
   const int64_t started_ns_;
   bool locked_ = false;
   base::FileStat info_;
-  bool own_ = false, wal_ = false, local_ = false;
+  bool own_ = false, wal_ = false, local_ = false, forked_ = false;
   sql::Fault fault_ = sql::Fault::kNone;
   std::string error_;
   std::unique_ptr<sql::Database> db_;

@@ -1,8 +1,10 @@
 #include "tuner/store_sqlite.h"
 
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -12,6 +14,11 @@
 
 namespace frit::tuner::sql {
 namespace {
+
+// Mirrors state that SQLite itself keeps per process, which is why it cannot belong to any object: the
+// process that has opened files, and how many are open. A forked child inherits both.
+constinit std::atomic<int64_t> files_owner{0};
+constinit std::atomic<int64_t> files_open{0};
 
 Fault fault_of(int rc) {
   switch (rc & 0xff) {
@@ -205,8 +212,20 @@ Status Database::configure() {
       "PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA secure_delete=OFF");
 }
 
+bool is_forked_from_user() {
+  const int64_t self = getpid();
+  if (files_owner == self) return false;
+  if (files_open != 0) return true;
+  files_owner = self;
+  return false;
+}
+
 Result<std::unique_ptr<Database>> Database::open(const std::string& path, const OpenOptions& options,
                                                  Fault* fault) {
+  if (is_forked_from_user()) {
+    *fault = Fault::kForked;
+    return make_error(Code::kUnsupported, "SQLite was in use when this process was forked").with(path);
+  }
   int flags = SQLITE_OPEN_NOMUTEX | (options.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
   // A name that begins with "file:" or ":" means something else to SQLite.
   std::string name = path.starts_with('/') ? path : base::text_of("./", path);
@@ -218,6 +237,8 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, const 
   const int rc =
       sqlite3_open_v2(name.c_str(), &handle, flags, options.vfs.empty() ? nullptr : options.vfs.c_str());
   std::unique_ptr<Database> db(new Database(handle));
+  db->counted_ = true;
+  ++files_open;
   if (rc != SQLITE_OK) {
     *fault = fault_of(rc);
     const int extended = handle ? sqlite3_extended_errcode(handle) : rc;
@@ -256,9 +277,11 @@ Result<std::unique_ptr<Database>> Database::open_image(std::string_view image) {
 }
 
 Database::~Database() {
-  if (db_ == nullptr) return;  // abandoned or never opened: the statements are left with it
-  for (const auto& [sql, stmt] : statements_) sqlite3_finalize(stmt);
-  sqlite3_close_v2(db_);
+  if (db_ != nullptr) {  // else abandoned, and its statements with it, or never opened
+    for (const auto& [sql, stmt] : statements_) sqlite3_finalize(stmt);
+    sqlite3_close_v2(db_);
+  }
+  if (counted_) --files_open;
 }
 
 Error Database::failed(int rc) {

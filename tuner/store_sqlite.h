@@ -28,6 +28,7 @@ enum class Fault {
   kFull,      // no space
   kReadOnly,  // not allowed to write (or to create what reading needs)
   kCantOpen,
+  kForked,   // is_forked_from_user()
   kCorrupt,  // damaged, or not a database at all
   kIo,       // any other failure of the system
   kOther,    // a statement that does not fit the schema, a value out of range, no memory ...
@@ -118,7 +119,10 @@ class Database {
   // Closing leaves the write-ahead log as it is: a damaged file is set aside as it was found.
   void keep_log();
   // Forgets the connection without closing it: what a child process has to do after a fork.
-  void abandon() { db_ = nullptr; }
+  void abandon() {
+    db_ = nullptr;
+    counted_ = false;
+  }
 
   Fault fault() const { return fault_; }
   void clear_fault() { fault_ = Fault::kNone; }
@@ -132,6 +136,7 @@ class Database {
   Status configure();
 
   sqlite3* db_;
+  bool counted_ = false;  // among the open files of this process
   Fault fault_ = Fault::kNone;
   std::string message_;
   std::unordered_map<const void*, sqlite3_stmt*> statements_;
@@ -151,6 +156,11 @@ class Transaction {
   Database& db_;
   bool open_ = false;
 };
+
+// True in a process that was forked while its parent had a database file open. SQLite keeps the locks of open
+// files in tables of the process; the child has inherited them, and would believe to hold locks that only its
+// parent holds. So no file is opened there; reading bytes is harmless.
+bool is_forked_from_user();
 
 // The bytes of a database file, read through SQLite's own file layer: closing an ordinary descriptor of the
 // file would drop the locks that other connections of this process hold on it.

@@ -1,7 +1,10 @@
-// is_utf8: whether a text may enter the cache. Records travel as JSON (packs), which can hold no other bytes.
+// is_utf8: whether a text may enter the cache; as_utf8 makes it so. Records travel as JSON (packs), which can
+// hold no other bytes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace frit::tuner {
@@ -26,6 +29,16 @@ inline bool is_utf8(std::string_view text) {
     if ((code >= 0xd800 && code < 0xe000) || code > 0x10ffff) return false;
   }
   return true;
+}
+
+// The text cut to a length; if it is not valid UTF-8 then, with '?' for every byte above 126.
+inline std::string as_utf8(std::string text, size_t most_bytes) {
+  if (text.size() > most_bytes) text.resize(most_bytes);
+  if (is_utf8(text)) return text;
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) > 126) c = '?';
+  }
+  return text;
 }
 
 }  // namespace frit::tuner

@@ -178,10 +178,14 @@ TEST_F(StoreProcess, AChildNeitherUsesNorClosesIt) {
     if (store->export_text({}).ok() || store->prune({}).ok()) return 6;
     store->flush();
     store.reset();  // as a destructor or exit would
-    // A child that wants a cache opens its own.
+    // A child that wants a cache opens its own: a copy, since SQLite's tables of locks are its parent's.
     World world;
     auto own = world.open(path_);
-    return own->get_decision(matmul_key(64)).match == Match::kExact ? 0 : 7;
+    if (own->get_decision(matmul_key(64)).match != Match::kExact) return 7;
+    if (own->status().mode != StoreMode::kReadOnly) return 8;
+    if (!own->get_object(object_key("c")).has_value()) return 9;
+    if (!own->put_trial(matmul_key(64), trial_of(1)).ok()) return 10;
+    return world.sink->warnings().size() == 1 ? 0 : 11;
   });
   EXPECT_EQ(exit_code(child), 0);
   // The parent's connection is as good as before: its log was not touched, its locks hold.
@@ -190,6 +194,17 @@ TEST_F(StoreProcess, AChildNeitherUsesNorClosesIt) {
   EXPECT_EQ(store->status().mode, StoreMode::kReadWrite);
   EXPECT_TRUE(store->verify().ok());
   store.reset();
+  EXPECT_EQ(world_.open(path_)->trials_of(matmul_key(64)).size(), 1u);
+}
+
+TEST_F(StoreProcess, AChildOfAProcessThatHasClosedItsCacheUsesTheFile) {
+  world_.open(path_).reset();
+  EXPECT_EQ(exit_code(in_child([&] {
+              auto store = world_.open(path_);
+              if (store->status().mode != StoreMode::kReadWrite) return 1;
+              return store->put_trial(matmul_key(64), trial_of(1)).ok() ? 0 : 2;
+            })),
+            0);
   EXPECT_EQ(world_.open(path_)->trials_of(matmul_key(64)).size(), 1u);
 }
 
@@ -243,21 +258,20 @@ TEST_F(StoreProcess, ThreadsShareOneStore) {
 }
 
 TEST_F(StoreProcess, PruningWorksUnderLiveReaders) {
-  auto store = world_.open(path_);
-  for (int i = 0; i < 200; ++i) {
-    ASSERT_TRUE(store->put_decision(matmul_key(i + 1), decision_of(State::kTuned)).ok());
-    ASSERT_TRUE(store->put_object(object_key(base::text_of(i)), object_of(std::string(4000, 'o'))).ok());
-  }
-  int ready[2], stop[2];
+  int filled[2], ready[2], stop[2];
+  ASSERT_EQ(pipe(filled), 0);
   ASSERT_EQ(pipe(ready), 0);
   ASSERT_EQ(pipe(stop), 0);
+  // Made before this process opens the cache, so that its connection is its own.
   const pid_t reader = in_child([&] {
     close(stop[1]);
+    char byte;
+    if (read(filled[0], &byte, 1) != 1) return 9;
     auto sink = std::make_shared<MemorySink>();
     auto own = open_real(path_, sink);
+    if (own->status().mode != StoreMode::kReadWrite) return 8;
     if (write(ready[1], "r", 1) != 1) return 9;
     if (fcntl(stop[0], F_SETFL, O_NONBLOCK) != 0) return 9;
-    char byte;
     for (int i = 0; read(stop[0], &byte, 1) != 0; ++i) {
       const auto object = own->get_object(object_key(base::text_of(i % 200)));
       if (object && object->bytes != std::string(4000, 'o')) return 1;
@@ -267,6 +281,12 @@ TEST_F(StoreProcess, PruningWorksUnderLiveReaders) {
     own.reset();
     return damaged != 0 ? 2 : sink->warnings().empty() ? 0 : 3;
   });
+  auto store = world_.open(path_);
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(store->put_decision(matmul_key(i + 1), decision_of(State::kTuned)).ok());
+    ASSERT_TRUE(store->put_object(object_key(base::text_of(i)), object_of(std::string(4000, 'o'))).ok());
+  }
+  ASSERT_EQ(write(filled[1], "f", 1), 1);
   char byte;
   ASSERT_EQ(read(ready[0], &byte, 1), 1);
   const auto report = store->prune({.max_bytes = 300000, .max_age_s = 0});

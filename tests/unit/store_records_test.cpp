@@ -198,6 +198,7 @@ TEST_P(StoreRecords, TrialsKeepTheirOrderAndFailures) {
     ASSERT_TRUE(store_->put_trial(key, trial_of(i, i == 3 ? Outcome::kCrash : Outcome::kMeasured)).ok());
   }
   Trial odd = trial_of(5, Outcome::kTimeout);
+  odd.reason = "\xff" + std::string(10000, 'r');  // what a worker printed
   odd.time_ns = std::numeric_limits<double>::infinity();
   odd.spread_ns = std::nan("");
   ASSERT_TRUE(store_->put_trial(key, odd).ok());
@@ -215,6 +216,7 @@ TEST_P(StoreRecords, TrialsKeepTheirOrderAndFailures) {
   EXPECT_EQ(trials[3].outcome, Outcome::kCrash);
   EXPECT_EQ(trials[3].reason, "signal 11 at 0x10");
   EXPECT_EQ(trials[5].time_ns, 0);
+  EXPECT_EQ(trials[5].reason.substr(0, 3), "?rr");
   EXPECT_EQ(store_->stats().trials, 8);
   EXPECT_EQ(store_->stats().failed_trials, 3);
   EXPECT_EQ(store_->trials_of(matmul_key(1)).size(), 0u);
