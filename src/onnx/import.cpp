@@ -405,20 +405,37 @@ Result<graph::Graph> import_source(Source source, ExternalFiles external) {
 
 }  // namespace
 
+namespace {
+
+// Names come from the file and may hold anything; a message goes to terminals and logs.
+Result<graph::Graph> with_printable_error(Result<graph::Graph> result) {
+  if (result.ok()) return result;
+  Error error = std::move(result).error();
+  auto clean = [](std::string& text) {
+    for (char& c : text)
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  };
+  clean(error.message);
+  for (std::string& context : error.context) clean(context);
+  return error;
+}
+
+}  // namespace
+
 Result<graph::Graph> import_model(base::FileSystem& files, const std::string& path) {
   FRIT_ASSIGN(base::MappedFile file, files.map(path));
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
   auto mapped = std::make_shared<const base::MappedFile>(std::move(file));
   auto origin = files.canonical(path);
-  return import_source(source_of(std::move(mapped), origin.ok() ? *std::move(origin) : path),
-                       ExternalFiles(files, folder))
+  return with_printable_error(import_source(source_of(std::move(mapped), origin.ok() ? *std::move(origin) : path),
+                                            ExternalFiles(files, folder)))
       .with(path);
 }
 
 Result<graph::Graph> import_bytes(const Buffer& model, const std::string& name,
                                   const ExternalResolver& resolver) {
-  return import_source(source_of(model), ExternalFiles(resolver)).with(name);
+  return with_printable_error(import_source(source_of(model), ExternalFiles(resolver))).with(name);
 }
 
 Result<ImportedTensor> import_tensor(const Buffer& bytes) {
