@@ -36,7 +36,7 @@ using Slot = std::pair<int32_t, int64_t>;
 class Emitter {
  public:
   Emitter(const loop::LoopFn& fn, const CpuTraits& traits, llvm::Module& module)
-      : fn_(fn), traits_(traits), module_(module), context_(module.getContext()), b_(context_), ops_(b_, traits) {}
+      : fn_(fn), traits_(traits), module_(module), context_(module.getContext()), b_(context_), ops_(b_) {}
 
   Status emit(const std::string& symbol) {
     auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy()}, false);

@@ -19,7 +19,7 @@ struct CpuTraits {
 
 class ValueOps {
  public:
-  ValueOps(llvm::IRBuilder<>& builder, const CpuTraits& traits) : b_(builder), traits_(traits) {}
+  explicit ValueOps(llvm::IRBuilder<>& builder) : b_(builder) {}
 
   llvm::Type* type(loop::Type t);                          // in registers
   llvm::Type* memory_type(DType dtype, int32_t lanes);     // in buffers: bool is a byte
@@ -45,7 +45,6 @@ class ValueOps {
   llvm::Value* like(llvm::Value* v, double x);  // a float constant of v's type
 
   llvm::IRBuilder<>& b_;
-  const CpuTraits& traits_;
 };
 
 }  // namespace frit::codegen

@@ -256,9 +256,8 @@ void emit_pack_b(loop::Builder& b, const GemmProblem& p, int64_t b_batch, int64_
 
 namespace {
 
-constexpr int64_t kL1Bytes = 32 << 10, kL2Bytes = 1 << 20;
+constexpr int64_t kL2Bytes = 1 << 20;
 
-int64_t l1_bytes(const device::Target& t) { return t.caches.l1d_bytes > 0 ? t.caches.l1d_bytes : kL1Bytes; }
 int64_t l2_bytes(const device::Target& t) { return t.caches.l2_bytes > 0 ? t.caches.l2_bytes : kL2Bytes; }
 
 }  // namespace

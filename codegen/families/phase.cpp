@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "codegen/families/anchored.h"
+#include "codegen/families/machine.h"
 
 namespace frit::codegen {
 
@@ -18,6 +19,17 @@ int64_t value_elements(const graph::Graph& graph, ValueId value) {
 
 double value_bytes(const graph::Graph& graph, ValueId value) {
   return static_cast<double>(value_elements(graph, value)) * static_cast<double>(dtype_bytes(graph.value(value).type.dtype));
+}
+
+Cost group_cost(const Group& group, const BuildContext& context, double peak_share) {
+  const graph::Graph& g = group.graph;
+  Cost c;
+  for (ValueId v : g.inputs) c.bytes += value_bytes(g, v);
+  for (ValueId v : g.outputs) c.bytes += value_bytes(g, v);
+  for (const auto& node : g.nodes) c.flops += graph::node_cost(g, node).flops;
+  const Machine machine = machine_of(*context.target, context.threads);
+  c.seconds = std::max(c.bytes / machine.bytes_per_second, c.flops / (machine.flops / peak_share)) + machine.dispatch_seconds;
+  return c;
 }
 
 bool read_outside_of(const graph::Graph& graph, ValueId value, ValueId input) {

@@ -74,4 +74,8 @@ bool read_outside_of(const graph::Graph& graph, graph::ValueId value, graph::Val
 int64_t value_elements(const graph::Graph& graph, graph::ValueId value);
 double value_bytes(const graph::Graph& graph, graph::ValueId value);
 
+// Roofline of a group that reads and writes each of its values once: its FLOPs at the machine's peak divided by
+// `peak_share`, against its traffic.
+Cost group_cost(const Group& group, const BuildContext& context, double peak_share);
+
 }  // namespace frit::codegen

@@ -3,7 +3,6 @@
 
 #include "codegen/families/anchored.h"
 #include "codegen/families/families.h"
-#include "codegen/families/machine.h"
 #include "codegen/families/scalar_ops.h"
 #include "codegen/families/window.h"
 
@@ -60,16 +59,7 @@ Space space(const Group&, const BuildContext&) {
 
 Params heuristic(const Group& group, const BuildContext&) { return Params{{"pixels", problem_of(group).out.back() >= 4 ? 4 : 1}}; }
 
-Cost cost(const Group& group, const Params&, const BuildContext& context) {
-  const graph::Graph& g = group.graph;
-  Cost c;
-  for (ValueId v : g.inputs) c.bytes += value_bytes(g, v);
-  for (ValueId v : g.outputs) c.bytes += value_bytes(g, v);
-  for (const auto& node : g.nodes) c.flops += graph::node_cost(g, node).flops;
-  const Machine machine = machine_of(*context.target, context.threads);
-  c.seconds = std::max(c.bytes / machine.bytes_per_second, c.flops / (machine.flops / 4)) + machine.dispatch_seconds;
-  return c;
-}
+Cost cost(const Group& group, const Params&, const BuildContext& context) { return group_cost(group, context, 4); }
 
 Result<loop::Program> build(const Group& group, const Params& params, const BuildContext& context) {
   const graph::Graph& g = group.graph;

@@ -5,7 +5,6 @@
 
 #include "codegen/families/families.h"
 #include "codegen/families/iteration.h"
-#include "codegen/families/machine.h"
 #include "codegen/families/phase.h"
 #include "codegen/families/scalar_ops.h"
 
@@ -456,16 +455,7 @@ Params rows_heuristic(const Group& group, const BuildContext& context) {
   return Params{{"unroll", unroll}, {"keep", keep ? 1 : 0}, {"rows", 1}};
 }
 
-Cost rows_cost(const Group& group, const Params&, const BuildContext& context) {
-  const Graph& g = group.graph;
-  Cost c;
-  for (ValueId v : g.inputs) c.bytes += value_bytes(g, v);
-  for (ValueId v : g.outputs) c.bytes += value_bytes(g, v);
-  for (const Node& node : g.nodes) c.flops += graph::node_cost(g, node).flops;
-  const Machine machine = machine_of(*context.target, context.threads);
-  c.seconds = std::max(c.bytes / machine.bytes_per_second, c.flops / (machine.flops / 8)) + machine.dispatch_seconds;
-  return c;
-}
+Cost rows_cost(const Group& group, const Params&, const BuildContext& context) { return group_cost(group, context, 8); }
 
 Result<loop::Program> rows_build(const Group& group, const Params& params, const BuildContext& context, const char* family) {
   RowAnalysis r;

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <map>
 
+#include "codegen/families/phase.h"
 #include "fusion/node_kinds.h"
 #include "fusion/plan.h"
+#include "graph/text.h"
 
 namespace frit::fusion {
 
@@ -10,18 +12,6 @@ using graph::Graph;
 using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
-
-namespace {
-
-constexpr int64_t kMaxInlineElements = 16;
-
-int64_t elements(const graph::TensorType& type) {
-  int64_t n = 1;
-  for (const auto& d : type.shape) n *= d.value();
-  return n;
-}
-
-}  // namespace
 
 Extractor::Extractor(const Graph& graph, std::vector<bool> materialized)
     : graph_(graph), materialized_(std::move(materialized)), is_output_(graph.values.size(), false), uses_(graph::collect_uses(graph)) {
@@ -72,7 +62,7 @@ PlanGroup Extractor::extract(const std::vector<NodeId>& nodes) const {
     if (auto it = to.find(v); it != to.end()) return it->second;
     const auto& value = g.value(v);
     ValueId own;
-    if (value.is_constant() && elements(value.type) <= kMaxInlineElements) {
+    if (value.is_constant() && codegen::value_elements(g, v) <= graph::kMaxInlineElements) {
       own = h.add_constant(value.type, value.constant, value.name);
     } else {
       own = h.add_input(value.type, value.name);

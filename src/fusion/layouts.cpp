@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "codegen/families/phase.h"
 #include "fusion/node_kinds.h"
 
 namespace frit::fusion {
@@ -39,12 +40,6 @@ class Regions {
   std::vector<size_t> parent_;
 };
 
-double bytes_of(const Graph& g, ValueId v) {
-  double n = static_cast<double>(dtype_bytes(g.value(v).type.dtype));
-  for (const auto& d : g.value(v).type.shape) n *= static_cast<double>(d.value());
-  return n;
-}
-
 graph::Layout channels_last(size_t rank) {
   graph::Layout layout;
   layout.order.push_back(0);
@@ -57,6 +52,9 @@ graph::Layout channels_last(size_t rank) {
 
 LayoutReport assign_layouts(Graph& g) {
   const size_t n = g.values.size();
+  std::vector<bool> host;  // per node; asked for once, since it asks every family
+  for (const Node& node : g.nodes) host.push_back(is_host_op(g, node));
+  auto on_host = [&](const Node& node) { return host[static_cast<size_t>(&node - g.nodes.data())]; };
   std::vector<bool> fixed(n, false);  // seen from outside: plain
   for (ValueId v : g.inputs) fixed[static_cast<size_t>(v)] = true;
   for (ValueId v : g.outputs) fixed[static_cast<size_t>(v)] = true;
@@ -65,7 +63,7 @@ LayoutReport assign_layouts(Graph& g) {
     fixed[v] = fixed[v] || g.values[v].is_constant() || rank < 3 || rank > 5;
   }
   for (const Node& node : g.nodes) {
-    if (!is_host_op(g, node)) continue;
+    if (!on_host(node)) continue;
     for (ValueId v : node.inputs)
       if (v != graph::kNoValue) fixed[static_cast<size_t>(v)] = true;
     for (ValueId v : node.outputs) fixed[static_cast<size_t>(v)] = true;
@@ -74,7 +72,7 @@ LayoutReport assign_layouts(Graph& g) {
 
   Regions regions(n);
   for (const Node& node : g.nodes) {
-    if (is_host_op(g, node)) continue;
+    if (on_host(node)) continue;
     std::vector<ValueId> joined;
     if (is_window(node.op)) joined = {node.inputs[0], node.outputs[0]};
     else if (carries_layout(node.op)) {
@@ -97,22 +95,22 @@ LayoutReport assign_layouts(Graph& g) {
   auto charge = [&](std::vector<double>& cost, ValueId region, double bytes) { cost[regions.find(static_cast<size_t>(region))] += bytes; };
   for (const Node& node : g.nodes) {
     const ValueId x = node.inputs.empty() ? graph::kNoValue : node.inputs[0], y = node.outputs[0];
-    if (is_window(node.op) && !is_host_op(g, node)) {
+    if (is_window(node.op) && !on_host(node)) {
       for (ValueId v : {x, y}) {
         if (!movable(v)) continue;
         window[regions.find(static_cast<size_t>(v))] = true;
-        charge(plain, v, 2 * bytes_of(g, v));
+        charge(plain, v, 2 * codegen::value_bytes(g, v));
       }
-      if (movable(y) && !movable(x)) charge(last, y, bytes_of(g, x));
-      if (movable(x) && !movable(y)) charge(last, x, bytes_of(g, y));
+      if (movable(y) && !movable(x)) charge(last, y, codegen::value_bytes(g, x));
+      if (movable(x) && !movable(y)) charge(last, x, codegen::value_bytes(g, y));
       continue;
     }
     const bool carries = carries_layout(node.op);
     for (ValueId v : node.inputs) {
       if (!movable(v)) continue;
       const bool same = carries && movable(y) && regions.find(static_cast<size_t>(v)) == regions.find(static_cast<size_t>(y));
-      if (!same && !std::get_if<graph::Transpose>(&node.op)) charge(last, v, bytes_of(g, v));
-      if (std::get_if<graph::Transpose>(&node.op)) charge(plain, v, bytes_of(g, v));
+      if (!same && !std::get_if<graph::Transpose>(&node.op)) charge(last, v, codegen::value_bytes(g, v));
+      if (std::get_if<graph::Transpose>(&node.op)) charge(plain, v, codegen::value_bytes(g, v));
     }
   }
   LayoutReport report;

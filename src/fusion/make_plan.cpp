@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "base/try.h"
+#include "codegen/families/phase.h"
 #include "fusion/layouts.h"
 #include "fusion/node_kinds.h"
 #include "fusion/partition.h"
@@ -15,12 +16,6 @@ using graph::NodeId;
 using graph::ValueId;
 
 namespace {
-
-double bytes_of(const Graph& g, ValueId v) {
-  double n = static_cast<double>(dtype_bytes(g.value(v).type.dtype));
-  for (const auto& d : g.value(v).type.shape) n *= static_cast<double>(d.value());
-  return n;
-}
 
 Status check_static(const Graph& g) {
   for (const auto& node : g.nodes) {
@@ -41,6 +36,7 @@ Plan assemble(Graph graph, const std::vector<std::vector<NodeId>>& clusters, con
   const Graph& g = plan.graph;
   const Extractor extractor(g, materialized);
   std::vector<int32_t> times(g.nodes.size(), 0);
+  std::vector<bool> made_at_load(g.values.size(), false);  // a constant for those who read it
   for (const auto& nodes : clusters) {
     PlanGroup group = extractor.extract(nodes);
     const bool host = nodes.size() == 1 && is_host_op(g, g.node(nodes[0]));
@@ -49,16 +45,13 @@ Plan assemble(Graph graph, const std::vector<std::vector<NodeId>>& clusters, con
       if (family) group.family = family->name;
     }
     group.load_time = !group.inputs.empty();
-    for (ValueId v : group.inputs) {
-      bool constant = g.value(v).is_constant();
-      for (const PlanGroup& earlier : plan.groups)
-        if (earlier.load_time && std::find(earlier.outputs.begin(), earlier.outputs.end(), v) != earlier.outputs.end()) constant = true;
-      group.load_time = group.load_time && constant;
+    for (size_t k = 0; k < group.inputs.size(); ++k) {
+      const auto v = static_cast<size_t>(group.inputs[k]);
+      group.load_time = group.load_time && (g.values[v].is_constant() || made_at_load[v]);
+      if (made_at_load[v]) group.group.inputs[k].constant = true;
     }
-    // What load-time groups make is a constant for those who read it.
-    for (size_t k = 0; k < group.inputs.size(); ++k)
-      for (const PlanGroup& earlier : plan.groups)
-        if (earlier.load_time && std::find(earlier.outputs.begin(), earlier.outputs.end(), group.inputs[k]) != earlier.outputs.end()) group.group.inputs[k].constant = true;
+    if (group.load_time)
+      for (ValueId v : group.outputs) made_at_load[static_cast<size_t>(v)] = true;
     for (NodeId id : group.nodes) {
       if (++times[static_cast<size_t>(id)] < 2) continue;
       ++plan.summary.duplicated_nodes;
@@ -66,16 +59,16 @@ Plan assemble(Graph graph, const std::vector<std::vector<NodeId>>& clusters, con
     }
     if (!group.load_time) {
       ++plan.summary.launches;
-      for (ValueId v : group.inputs) plan.summary.bytes += bytes_of(g, v);
-      for (ValueId v : group.outputs) plan.summary.bytes += bytes_of(g, v);
+      for (ValueId v : group.inputs) plan.summary.bytes += codegen::value_bytes(g, v);
+      for (ValueId v : group.outputs) plan.summary.bytes += codegen::value_bytes(g, v);
     }
     plan.groups.push_back(std::move(group));
   }
   for (const auto& node : g.nodes) {
     ++plan.summary.launches_unfused;
     for (ValueId v : node.inputs)
-      if (v != graph::kNoValue) plan.summary.bytes_unfused += bytes_of(g, v);
-    for (ValueId v : node.outputs) plan.summary.bytes_unfused += bytes_of(g, v);
+      if (v != graph::kNoValue) plan.summary.bytes_unfused += codegen::value_bytes(g, v);
+    for (ValueId v : node.outputs) plan.summary.bytes_unfused += codegen::value_bytes(g, v);
   }
   return plan;
 }

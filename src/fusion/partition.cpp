@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "codegen/families/phase.h"
 #include "fusion/node_kinds.h"
 
 namespace frit::fusion {
@@ -19,13 +20,7 @@ namespace {
 // Element operations that a broadcast would repeat: at most this many per element are worth repeating.
 constexpr double kFreeRepeatFlops = 2;
 
-double elements(const Graph& g, ValueId v) {
-  double n = 1;
-  for (const auto& d : g.value(v).type.shape) n *= static_cast<double>(d.value());
-  return n;
-}
-
-double bytes_of(const Graph& g, ValueId v) { return elements(g, v) * static_cast<double>(dtype_bytes(g.value(v).type.dtype)); }
+double elements(const Graph& g, ValueId v) { return static_cast<double>(codegen::value_elements(g, v)); }
 
 class Partitioner {
  public:
@@ -134,7 +129,7 @@ class Partitioner {
   void fuse_with_producers(NodeId id) {
     // The producer whose result saves the most traffic first.
     std::vector<Source> order = sources_[static_cast<size_t>(id)];
-    std::stable_sort(order.begin(), order.end(), [&](const Source& a, const Source& b) { return bytes_of(g_, a.value) > bytes_of(g_, b.value); });
+    std::stable_sort(order.begin(), order.end(), [&](const Source& a, const Source& b) { return codegen::value_bytes(g_, a.value) > codegen::value_bytes(g_, b.value); });
     for (const Source& s : order) try_edge(s, id);
   }
 
@@ -145,7 +140,7 @@ class Partitioner {
     edge.value = s.value;
     edge.producer = s.node;
     edge.consumer = consumer;
-    edge.bytes_saved = 2 * bytes_of(g_, s.value);
+    edge.bytes_saved = 2 * codegen::value_bytes(g_, s.value);
     edge.reason = refuse(s, consumer, a, b, edge);
     edge.fused = edge.reason.empty();
     if (edge.fused) {

@@ -141,6 +141,26 @@ ValueId reshape_constant(Rewriter& r, ValueId constant, Shape shape) {
   return r.add_constant({r.type(constant).dtype, std::move(shape), {}}, r.value(constant).constant);
 }
 
+bool commutes(const Op& op) {
+  const auto* binary = std::get_if<Binary>(&op);
+  if (!binary) return false;
+  switch (binary->op) {
+    case BinaryOp::kAdd:
+    case BinaryOp::kMul:
+    case BinaryOp::kAnd:
+    case BinaryOp::kOr:
+    case BinaryOp::kXor:
+    case BinaryOp::kBitAnd:
+    case BinaryOp::kBitOr:
+    case BinaryOp::kBitXor:
+    case BinaryOp::kEq:
+    case BinaryOp::kNe:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool same_shape(const Rewriter& r, ValueId a, ValueId b) { return r.shape(a) == r.shape(b); }
 
 bool is_one(const Dim& dim) { return dim == Dim(1); }

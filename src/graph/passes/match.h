@@ -39,6 +39,8 @@ std::optional<ValueId> map_constants(Rewriter& r, ValueId a, ValueId b, const Ma
 // The same bytes under another shape with as many elements.
 ValueId reshape_constant(Rewriter& r, ValueId constant, Shape shape);
 
+// A binary op whose operands may change places, bit for bit. Not min and max: the sign of their zero may depend on the order.
+bool commutes(const Op& op);
 bool same_shape(const Rewriter& r, ValueId a, ValueId b);
 bool has_one_element(const Shape& shape);
 bool is_one(const Dim& dim);

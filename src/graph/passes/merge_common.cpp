@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/hash.h"
+#include "graph/passes/match.h"
 #include "graph/passes/pass_functions.h"
 
 namespace frit::graph {
@@ -75,24 +76,7 @@ bool merge_constants(Graph& graph) {
 // For finding only; the nodes keep their operands' order.
 std::vector<ValueId> sorted_operands(const Node& node) {
   std::vector<ValueId> inputs = node.inputs;
-  const auto* binary = std::get_if<Binary>(&node.op);
-  if (!binary) return inputs;
-  switch (binary->op) {
-    case BinaryOp::kAdd:
-    case BinaryOp::kMul:
-    case BinaryOp::kAnd:
-    case BinaryOp::kOr:
-    case BinaryOp::kXor:
-    case BinaryOp::kBitAnd:
-    case BinaryOp::kBitOr:
-    case BinaryOp::kBitXor:
-    case BinaryOp::kEq:
-    case BinaryOp::kNe:
-      std::sort(inputs.begin(), inputs.end());
-      break;
-    default:
-      break;  // not min and max: the sign of their zero depends on the order
-  }
+  if (commutes(node.op)) std::sort(inputs.begin(), inputs.end());
   return inputs;
 }
 

@@ -7,6 +7,7 @@
 // look alike on all counts keep their order.
 #include <algorithm>
 
+#include "graph/passes/match.h"
 #include "graph/passes/pass_functions.h"
 
 namespace frit::graph {
@@ -78,27 +79,6 @@ class Orderer {
     const bool full_a = a.type.shape == result, full_b = b.type.shape == result;
     if (full_a != full_b) return full_b;
     return compare(node.inputs[0], node.inputs[1], kCompareLevels) > 0;
-  }
-
-  // Not min and max: the sign of their zero may depend on the order.
-  static bool commutes(const Op& op) {
-    const auto* binary = std::get_if<Binary>(&op);
-    if (!binary) return false;
-    switch (binary->op) {
-      case BinaryOp::kAdd:
-      case BinaryOp::kMul:
-      case BinaryOp::kAnd:
-      case BinaryOp::kOr:
-      case BinaryOp::kXor:
-      case BinaryOp::kBitAnd:
-      case BinaryOp::kBitOr:
-      case BinaryOp::kBitXor:
-      case BinaryOp::kEq:
-      case BinaryOp::kNe:
-        return true;
-      default:
-        return false;
-    }
   }
 
   // Below 0: a stands first.
