@@ -46,7 +46,8 @@ Expr substitute(Expr e, Expr var, Expr replacement) { return Substitution(var, r
 
 std::optional<Expr> stride_expr_in(Expr e, Expr var, const Ranges& ranges) {
   if (!e || e->type.lanes != 1 || e->type != var->type) return std::nullopt;
-  const Poly p = poly_of(simplify(e, ranges), ranges, {.wrapping = true});  // a difference holds in wrapping arithmetic as well
+  const Poly p = poly_of(simplify(e, ranges), ranges,
+                         {.wrapping = true});  // a difference holds in wrapping arithmetic as well
   Poly slope;
   for (const Term& t : p.terms) {
     Term factor = t;

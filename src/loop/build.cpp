@@ -43,26 +43,42 @@ Expr bool_like(Expr e, bool value) { return const_bits(*e->context, value, {DTyp
 // a and b with equal lanes, where one of them is a scalar.
 void match_lanes(Expr& a, Expr& b) {
   if (a->type.lanes == b->type.lanes) return;
-  if (a->type.lanes == 1) a = splat(a, b->type.lanes);
-  else if (b->type.lanes == 1) b = splat(b, a->type.lanes);
+  if (a->type.lanes == 1)
+    a = splat(a, b->type.lanes);
+  else if (b->type.lanes == 1)
+    b = splat(b, a->type.lanes);
 }
 
 bool is_splat(Expr e) { return e->kind == ExprKind::kSplat; }
 bool commutes(OpCode op, DType dtype) {
   switch (op) {
-    case OpCode::kAdd: case OpCode::kMul: case OpCode::kAnd: case OpCode::kOr: case OpCode::kXor:
-    case OpCode::kEq: case OpCode::kNe: return true;
-    case OpCode::kMin: case OpCode::kMax: return !is_float(dtype);  // on floats a tie of zeros gives b
-    default: return false;
+    case OpCode::kAdd:
+    case OpCode::kMul:
+    case OpCode::kAnd:
+    case OpCode::kOr:
+    case OpCode::kXor:
+    case OpCode::kEq:
+    case OpCode::kNe:
+      return true;
+    case OpCode::kMin:
+    case OpCode::kMax:
+      return !is_float(dtype);  // on floats a tie of zeros gives b
+    default:
+      return false;
   }
 }
 OpCode mirrored(OpCode op) {
   switch (op) {
-    case OpCode::kLt: return OpCode::kGt;
-    case OpCode::kLe: return OpCode::kGe;
-    case OpCode::kGt: return OpCode::kLt;
-    case OpCode::kGe: return OpCode::kLe;
-    default: return op;
+    case OpCode::kLt:
+      return OpCode::kGt;
+    case OpCode::kLe:
+      return OpCode::kGe;
+    case OpCode::kGt:
+      return OpCode::kLt;
+    case OpCode::kGe:
+      return OpCode::kLe;
+    default:
+      return op;
   }
 }
 
@@ -81,16 +97,31 @@ Expr fold_right_constant(OpCode op, Expr a, Expr b) {
   const bool zero = bits == 0, one = bits == 1;
   const bool ones = bits == canonical_bits(-1, dtype);
   switch (op) {
-    case OpCode::kAdd: case OpCode::kSub: case OpCode::kXor: case OpCode::kShl: case OpCode::kLShr:
-    case OpCode::kAShr: return zero ? a : Expr{};
-    case OpCode::kMul: return one ? a : zero ? b : Expr{};
-    case OpCode::kDiv: case OpCode::kFloorDiv: return one ? a : Expr{};
-    case OpCode::kRem: case OpCode::kFloorMod: return one ? const_like(a, 0) : Expr{};
-    case OpCode::kAnd: return zero ? b : ones ? a : Expr{};
-    case OpCode::kOr: return zero ? a : ones ? b : Expr{};
-    case OpCode::kEq: return dtype == DType::kBool ? (one ? a : unary(OpCode::kNot, a)) : Expr{};
-    case OpCode::kNe: return dtype == DType::kBool ? (one ? unary(OpCode::kNot, a) : a) : Expr{};
-    default: return {};
+    case OpCode::kAdd:
+    case OpCode::kSub:
+    case OpCode::kXor:
+    case OpCode::kShl:
+    case OpCode::kLShr:
+    case OpCode::kAShr:
+      return zero ? a : Expr{};
+    case OpCode::kMul:
+      return one ? a : zero ? b : Expr{};
+    case OpCode::kDiv:
+    case OpCode::kFloorDiv:
+      return one ? a : Expr{};
+    case OpCode::kRem:
+    case OpCode::kFloorMod:
+      return one ? const_like(a, 0) : Expr{};
+    case OpCode::kAnd:
+      return zero ? b : ones ? a : Expr{};
+    case OpCode::kOr:
+      return zero ? a : ones ? b : Expr{};
+    case OpCode::kEq:
+      return dtype == DType::kBool ? (one ? a : unary(OpCode::kNot, a)) : Expr{};
+    case OpCode::kNe:
+      return dtype == DType::kBool ? (one ? unary(OpCode::kNot, a) : a) : Expr{};
+    default:
+      return {};
   }
 }
 
@@ -98,11 +129,24 @@ Expr fold_right_constant(OpCode op, Expr a, Expr b) {
 Expr fold_equal(OpCode op, Expr a) {
   if (is_float(a->type.dtype)) return {};
   switch (op) {
-    case OpCode::kSub: case OpCode::kXor: return const_like(a, 0);
-    case OpCode::kMin: case OpCode::kMax: case OpCode::kAnd: case OpCode::kOr: return a;
-    case OpCode::kEq: case OpCode::kLe: case OpCode::kGe: return bool_like(a, true);
-    case OpCode::kNe: case OpCode::kLt: case OpCode::kGt: return bool_like(a, false);
-    default: return {};
+    case OpCode::kSub:
+    case OpCode::kXor:
+      return const_like(a, 0);
+    case OpCode::kMin:
+    case OpCode::kMax:
+    case OpCode::kAnd:
+    case OpCode::kOr:
+      return a;
+    case OpCode::kEq:
+    case OpCode::kLe:
+    case OpCode::kGe:
+      return bool_like(a, true);
+    case OpCode::kNe:
+    case OpCode::kLt:
+    case OpCode::kGt:
+      return bool_like(a, false);
+    default:
+      return {};
   }
 }
 
@@ -140,7 +184,9 @@ Expr const_bits(Context& c, int64_t bits, Type type) {
   node.bits = canonical_bits(bits, type.dtype);
   return splat(c.intern(std::move(node)), type.lanes);
 }
-Expr int_const(Context& c, int64_t value, DType dtype, int32_t lanes) { return const_bits(c, value, {dtype, lanes}); }
+Expr int_const(Context& c, int64_t value, DType dtype, int32_t lanes) {
+  return const_bits(c, value, {dtype, lanes});
+}
 Expr float_const(Context& c, double value, DType dtype, int32_t lanes) {
   return const_bits(c, fold_cast(DType::kF64, dtype, std::bit_cast<int64_t>(value)), {dtype, lanes});
 }
@@ -174,7 +220,8 @@ Expr binary(OpCode op, Expr a, Expr b) {
   if (a_const && b_const && fold_binary(op, dtype, x, y, &out)) return const_bits(*a->context, out, type);
   const bool swappable = commutes(op, dtype) || (is_comparison(op) && op_allowed(op, dtype));
   if (a_const && !b_const && swappable) return binary(mirrored(op), b, a);
-  // A constant goes to the left, where x86 needs no care for a NaN. Only equal zeros would tell the difference.
+  // A constant goes to the left, where x86 needs no care for a NaN. Only equal zeros would tell the
+  // difference.
   if (b_const && is_float(dtype) && (op == OpCode::kMin || op == OpCode::kMax)) {
     const double value = from_bits<double>(fold_cast(dtype, DType::kF64, y));
     if (value < 0 || value > 0) return a_const ? make(ExprKind::kBinary, op, type, a, b) : binary(op, b, a);
@@ -201,7 +248,8 @@ Expr fma(Expr a, Expr b, Expr c) {
   if (is_splat(a) && is_splat(b) && is_splat(c)) return splat(fma({a->a}, {b->a}, {c->a}), a->type.lanes);
   if (is_integer(a->type.dtype)) return a * b + c;
   int64_t x = 0, y = 0, z = 0;
-  if (constant(a, &x) && constant(b, &y) && constant(c, &z)) return const_like(a, fold_fma(a->type.dtype, x, y, z));
+  if (constant(a, &x) && constant(b, &y) && constant(c, &z))
+    return const_like(a, fold_fma(a->type.dtype, x, y, z));
   if (constant_is(b, 1.0)) return a + c;
   if (constant_is(a, 1.0)) return b + c;
   if (constant_is(c, -0.0)) return a * b;
@@ -219,7 +267,8 @@ Expr select(Expr cond, Expr a, Expr b) {
   int64_t value = 0;
   if (constant(cond, &value)) return value ? a : b;
   if (a == b) return a;
-  if (is_splat(cond) && is_splat(a) && is_splat(b)) return splat(select({cond->a}, {a->a}, {b->a}), a->type.lanes);
+  if (is_splat(cond) && is_splat(a) && is_splat(b))
+    return splat(select({cond->a}, {a->a}, {b->a}), a->type.lanes);
   if (a->type.dtype == DType::kBool) {
     int64_t x = 0, y = 0;
     const bool ca = constant(a, &x), cb = constant(b, &y);
@@ -268,7 +317,8 @@ Expr ramp(Expr base, int64_t step, int32_t lanes) {
 
 Expr reduce(OpCode op, Expr a) {
   if (!a || a->type.lanes == 1) return a;
-  if (is_splat(a) && a->type.dtype != DType::kBool && (op == OpCode::kMin || op == OpCode::kMax)) return {a->a};
+  if (is_splat(a) && a->type.dtype != DType::kBool && (op == OpCode::kMin || op == OpCode::kMax))
+    return {a->a};
   if (is_splat(a) && (op == OpCode::kAnd || op == OpCode::kOr)) return {a->a};
   return make(ExprKind::kReduce, op, {a->type.dtype, 1}, a);
 }
@@ -294,7 +344,8 @@ Expr shuffle(Expr a, Expr b, std::vector<int32_t> lanes) {
       const int64_t lane = lanes[0] < n ? lanes[0] : lanes[0] - n;
       if (from->type.lanes == 1) return from;
       if (is_splat(from)) return {from->a};
-      if (from->kind == ExprKind::kRamp) return Expr{from->a} + static_cast<int64_t>(uint64_t(lane) * uint64_t(from->bits));
+      if (from->kind == ExprKind::kRamp)
+        return Expr{from->a} + static_cast<int64_t>(uint64_t(lane) * uint64_t(from->bits));
     }
   }
   ExprNode node{.kind = ExprKind::kShuffle};
@@ -315,8 +366,10 @@ Expr load(Context& c, const Buffer& buffer, Expr index, int32_t lanes, Expr mask
   if (!index) return {};
   int64_t on = 0;
   if (constant(mask, &on) && mask->type.dtype == DType::kBool) {
-    if (on) mask = {};
-    else return const_bits(c, 0, {buffer.dtype, std::max(lanes, index->type.lanes)});
+    if (on)
+      mask = {};
+    else
+      return const_bits(c, 0, {buffer.dtype, std::max(lanes, index->type.lanes)});
   }
   if (buffer.space == Space::kRegister) {
     lanes = buffer.lanes;
@@ -340,18 +393,33 @@ Expr load(Context& c, const Buffer& buffer, Expr index, int32_t lanes, Expr mask
 
 Expr rebuild(Expr e, Expr a, Expr b, Expr c) {
   switch (e->kind) {
-    case ExprKind::kInt: case ExprKind::kFloat: case ExprKind::kVar: case ExprKind::kSize: return e;
-    case ExprKind::kUnary: return unary(e->op, a);
-    case ExprKind::kBinary: return binary(e->op, a, b);
-    case ExprKind::kFma: return fma(a, b, c);
-    case ExprKind::kSelect: return select(a, b, c);
-    case ExprKind::kCast: return cast(a, e->type.dtype);
-    case ExprKind::kBitcast: return bitcast(a, e->type.dtype);
-    case ExprKind::kSplat: return splat(a, e->type.lanes);
-    case ExprKind::kRamp: return ramp(a, e->bits, e->type.lanes);
-    case ExprKind::kReduce: return reduce(e->op, a);
-    case ExprKind::kShuffle: return shuffle(a, b, e->lanes);
-    case ExprKind::kLoad: break;
+    case ExprKind::kInt:
+    case ExprKind::kFloat:
+    case ExprKind::kVar:
+    case ExprKind::kSize:
+      return e;
+    case ExprKind::kUnary:
+      return unary(e->op, a);
+    case ExprKind::kBinary:
+      return binary(e->op, a, b);
+    case ExprKind::kFma:
+      return fma(a, b, c);
+    case ExprKind::kSelect:
+      return select(a, b, c);
+    case ExprKind::kCast:
+      return cast(a, e->type.dtype);
+    case ExprKind::kBitcast:
+      return bitcast(a, e->type.dtype);
+    case ExprKind::kSplat:
+      return splat(a, e->type.lanes);
+    case ExprKind::kRamp:
+      return ramp(a, e->bits, e->type.lanes);
+    case ExprKind::kReduce:
+      return reduce(e->op, a);
+    case ExprKind::kShuffle:
+      return shuffle(a, b, e->lanes);
+    case ExprKind::kLoad:
+      break;
   }
   // The index of a register buffer is scalar, so that only its lanes matter, and those are kept.
   Buffer buffer;

@@ -1,5 +1,6 @@
-// Makers for expressions and statements. They check types, fold constants and apply the identities that need no
-// knowledge of ranges (x+0, x*1, 0*i for integers, splat of splat), so that families may write naive index arithmetic.
+// Makers for expressions and statements. They check types, fold constants and apply the identities that need
+// no knowledge of ranges (x+0, x*1, 0*i for integers, splat of splat), so that families may write naive index
+// arithmetic.
 #pragma once
 
 #include <functional>
@@ -13,8 +14,8 @@ namespace frit::loop {
 Expr int_const(Context& c, int64_t value, DType dtype = DType::kI64, int32_t lanes = 1);
 Expr float_const(Context& c, double value, DType dtype = DType::kF32, int32_t lanes = 1);
 Expr const_bits(Context& c, int64_t bits, Type type);
-bool is_const(Expr e);                    // kInt or kFloat, or a splat of one
-bool as_int(Expr e, int64_t* value);      // integer constant (or splat of one)
+bool is_const(Expr e);                // kInt or kFloat, or a splat of one
+bool as_int(Expr e, int64_t* value);  // integer constant (or splat of one)
 
 // ---- arithmetic. Scalars are splatted to the lanes of the other operand; dtypes must agree.
 Expr unary(OpCode op, Expr a);
@@ -65,7 +66,8 @@ Stmt barrier();
 Stmt fail(Expr cond, FailCode code, Expr a, Expr b);
 
 // Collects statements in order, with scopes written as lambdas:
-//   Builder b(fn);  Expr x = b.let(value);  b.loop(0, n, 1, LoopKind::kSerial, [&](Expr i) { b.store(out, i, x); });
+//   Builder b(fn);  Expr x = b.let(value);  b.loop(0, n, 1, LoopKind::kSerial, [&](Expr i) { b.store(out, i,
+//   x); });
 class Builder {
  public:
   explicit Builder(LoopFn& fn);
@@ -74,13 +76,15 @@ class Builder {
 
   // Declares the next argument; all arguments come before the first local buffer.
   Buffer arg(DType dtype, Access access, Expr size, int32_t align_bytes);
-  Expr tile(Expr extent);                 // appends a tile dimension, returns its variable
+  Expr tile(Expr extent);  // appends a tile dimension, returns its variable
   Expr tile(int64_t extent);
-  Buffer local(Space space, DType dtype, int64_t size, int32_t lanes = 1, int32_t align_bytes = 64);  // alloc around what follows in this scope
+  Buffer local(Space space, DType dtype, int64_t size, int32_t lanes = 1,
+               int32_t align_bytes = 64);  // alloc around what follows in this scope
 
-  Expr let(Expr value);                   // constants and variables are returned as they are
+  Expr let(Expr value);  // constants and variables are returned as they are
   void store(const Buffer& buffer, Expr index, Expr value, Expr mask = {});
-  void loop(Expr begin, Expr end, int64_t step, LoopKind kind, const std::function<void(Expr)>& body, int32_t gpu_axis = 0);
+  void loop(Expr begin, Expr end, int64_t step, LoopKind kind, const std::function<void(Expr)>& body,
+            int32_t gpu_axis = 0);
   void loop(int64_t begin, int64_t end, int64_t step, LoopKind kind, const std::function<void(Expr)>& body);
   void if_then(Expr cond, const std::function<void()>& then, const std::function<void()>& otherwise = {});
   void fail_if(Expr cond, FailCode code, Expr a, Expr b);
@@ -88,7 +92,8 @@ class Builder {
   Expr integer(int64_t value, DType dtype = DType::kI64) { return int_const(context(), value, dtype); }
   Expr number(double value, DType dtype = DType::kF32) { return float_const(context(), value, dtype); }
 
-  // Closes the body and states the scratch that its stack buffers need; the builder must not be used afterwards.
+  // Closes the body and states the scratch that its stack buffers need; the builder must not be used
+  // afterwards.
   void finish();
 
  private:

@@ -22,8 +22,10 @@ Stmt block(std::vector<Stmt> body) {
   StmtNode node{.kind = StmtKind::kBlock};
   for (Stmt& s : body) {
     if (is_empty(s)) continue;
-    if (s->kind == StmtKind::kBlock) node.body.insert(node.body.end(), s->body.begin(), s->body.end());
-    else node.body.push_back(std::move(s));
+    if (s->kind == StmtKind::kBlock)
+      node.body.insert(node.body.end(), s->body.begin(), s->body.end());
+    else
+      node.body.push_back(std::move(s));
   }
   return make(std::move(node));
 }
@@ -165,7 +167,8 @@ Buffer Builder::local(Space space, DType dtype, int64_t size, int32_t lanes, int
 }
 
 Expr Builder::let(Expr value) {
-  if (!value || is_const(value) || value->kind == ExprKind::kVar || value->kind == ExprKind::kSize) return value;
+  if (!value || is_const(value) || value->kind == ExprKind::kVar || value->kind == ExprKind::kSize)
+    return value;
   const Expr var = context().new_var(value->type);
   push(loop::let(var, value));
   return var;
@@ -181,7 +184,8 @@ void Builder::loop(Expr begin, Expr end, int64_t step, LoopKind kind, const std:
   Stmt inner = collect([&] { body(var); });
   push(for_loop(var, begin, end, step, kind, std::move(inner), gpu_axis));
 }
-void Builder::loop(int64_t begin, int64_t end, int64_t step, LoopKind kind, const std::function<void(Expr)>& body) {
+void Builder::loop(int64_t begin, int64_t end, int64_t step, LoopKind kind,
+                   const std::function<void(Expr)>& body) {
   loop(integer(begin), integer(end), step, kind, body);
 }
 

@@ -15,23 +15,29 @@ bool value_of(const ExprNode* e, std::span<const int64_t> sizes, int64_t* out) {
   if (!e || e->type.lanes != 1) return false;
   int64_t a = 0, b = 0, c = 0;
   switch (e->kind) {
-    case ExprKind::kInt: *out = e->bits; return true;
+    case ExprKind::kInt:
+      *out = e->bits;
+      return true;
     case ExprKind::kSize:
       if (e->id < 0 || static_cast<size_t>(e->id) >= sizes.size()) return false;
       *out = sizes[static_cast<size_t>(e->id)];
       return true;
-    case ExprKind::kUnary: return value_of(e->a, sizes, &a) && fold_unary(e->op, e->a->type.dtype, a, out);
+    case ExprKind::kUnary:
+      return value_of(e->a, sizes, &a) && fold_unary(e->op, e->a->type.dtype, a, out);
     case ExprKind::kBinary:
-      return value_of(e->a, sizes, &a) && value_of(e->b, sizes, &b) && fold_binary(e->op, e->a->type.dtype, a, b, out);
+      return value_of(e->a, sizes, &a) && value_of(e->b, sizes, &b) &&
+             fold_binary(e->op, e->a->type.dtype, a, b, out);
     case ExprKind::kSelect:
-      if (!value_of(e->a, sizes, &a) || !value_of(e->b, sizes, &b) || !value_of(e->c, sizes, &c)) return false;
+      if (!value_of(e->a, sizes, &a) || !value_of(e->b, sizes, &b) || !value_of(e->c, sizes, &c))
+        return false;
       *out = a ? b : c;
       return true;
     case ExprKind::kCast:
       if (!value_of(e->a, sizes, &a)) return false;
       *out = fold_cast(e->a->type.dtype, e->type.dtype, a);
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -40,7 +46,8 @@ bool value_of(const ExprNode* e, std::span<const int64_t> sizes, int64_t* out) {
 Result<int64_t> evaluate(Expr e, std::span<const int64_t> sizes) {
   int64_t value = 0;
   if (value_of(e.node, sizes, &value)) return value;
-  return make_error(Code::kInternal, base::text_of("'", brief(e), "' has no value for ", sizes.size(), " sizes"));
+  return make_error(Code::kInternal,
+                    base::text_of("'", brief(e), "' has no value for ", sizes.size(), " sizes"));
 }
 
 Result<int64_t> tile_count(const LoopFn& fn, std::span<const int64_t> sizes) {

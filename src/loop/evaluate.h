@@ -7,8 +7,8 @@
 
 namespace frit::loop {
 
-// kInternal where the expression has other parts than constants, sizes and scalar integer arithmetic, or where its
-// value is undefined.
+// kInternal where the expression has other parts than constants, sizes and scalar integer arithmetic, or
+// where its value is undefined.
 Result<int64_t> evaluate(Expr e, std::span<const int64_t> sizes);
 
 // Number of tiles: the product of the extents, 1 without tiles, 0 where an extent is not positive.

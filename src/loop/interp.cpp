@@ -20,8 +20,8 @@ using interp::Thread;
 
 namespace {
 
-// One thread with its own copy of frame and private buffers. The first one runs the whole function; a thread loop
-// replaces its thread by one child per iteration until all of them are through.
+// One thread with its own copy of frame and private buffers. The first one runs the whole function; a thread
+// loop replaces its thread by one child per iteration until all of them are through.
 struct Fiber {
   Thread thread;
   std::vector<uint8_t> frame, arena;
@@ -38,9 +38,11 @@ class Run {
 
   Status prepare(std::span<const InterpBuffer> args, std::span<const int64_t> sizes) {
     const LoopFn& fn = code_.fn;
-    if (args.size() != static_cast<size_t>(fn.arg_count) || sizes.size() != static_cast<size_t>(fn.size_count)) {
-      return make_error(Code::kInvalidArgument, base::text_of("function has ", fn.arg_count, " arguments and ", fn.size_count,
-                                                              " sizes, got ", args.size(), " and ", sizes.size()));
+    if (args.size() != static_cast<size_t>(fn.arg_count) ||
+        sizes.size() != static_cast<size_t>(fn.size_count)) {
+      return make_error(Code::kInvalidArgument,
+                        base::text_of("function has ", fn.arg_count, " arguments and ", fn.size_count,
+                                      " sizes, got ", args.size(), " and ", sizes.size()));
     }
     auto root = std::make_unique<Fiber>();
     root->frame = code_.frame;
@@ -50,8 +52,9 @@ class Run {
       const int64_t bytes = static_cast<int64_t>(dtype_bytes(b.dtype));
       FRIT_ASSIGN(const int64_t size, evaluate(b.size, sizes));
       if (size < 0 || size > args[i].size_bytes / bytes || (size > 0 && !args[i].data)) {
-        return make_error(Code::kInvalidArgument, base::text_of("argument ", i, " has ", args[i].size_bytes, " bytes, expected ",
-                                                                size, " elements of ", dtype_name(b.dtype)));
+        return make_error(Code::kInvalidArgument,
+                          base::text_of("argument ", i, " has ", args[i].size_bytes, " bytes, expected ",
+                                        size, " elements of ", dtype_name(b.dtype)));
       }
       Memory& m = root->memories[i];
       m.data = static_cast<uint8_t*>(args[i].data);
@@ -80,7 +83,8 @@ class Run {
       t.stop = Stop::kRunning;
       for (const Instr* p = t.at; p;) p = p->run(t, p);
       switch (t.stop) {
-        case Stop::kError: return broken(t, t.error_value, t.error_limit);
+        case Stop::kError:
+          return broken(t, t.error_value, t.error_limit);
         case Stop::kFail: {
           const int64_t code = t.at->imm;
           return InterpFailure{code, get(*f, t.at->b), get(*f, t.at->c)};
@@ -93,11 +97,14 @@ class Run {
           break;
         case Stop::kBarrier:
           // Between thread loops all threads of the block are at the same place anyway.
-          if (f->parent) f->waits_at_barrier = true;
-          else t.at += 1, ready.push_back(f);
+          if (f->parent)
+            f->waits_at_barrier = true;
+          else
+            t.at += 1, ready.push_back(f);
           break;
         case Stop::kDone:
-        case Stop::kRunning: break;
+        case Stop::kRunning:
+          break;
       }
       if (ready.empty() && fibers_.size() > 1) {
         if (Result<int> released = release(ready); !released.ok()) return std::move(released).error();
@@ -116,8 +123,8 @@ class Run {
   void bind_locals(Fiber& f) {
     for (const interp::Local& local : code_.locals) {
       uint8_t* arena = local.shared ? shared_.data() : f.arena.data();
-      f.memories[static_cast<size_t>(local.buffer)] = {arena + local.offset, arena + local.written_offset, local.elements,
-                                                       local.elements, local.elements};
+      f.memories[static_cast<size_t>(local.buffer)] = {arena + local.offset, arena + local.written_offset,
+                                                       local.elements, local.elements, local.elements};
     }
     f.thread.frame = f.frame.data();
     f.thread.memories = f.memories.data();
@@ -173,7 +180,8 @@ class Run {
     if (!at) return 0;
     for (const auto& f : fibers_) {
       const bool waits_for_children = f->children > 0;
-      if (!f->waits_at_barrier && !waits_for_children) return broken_text(*at, "a thread of the block has ended before the barrier");
+      if (!f->waits_at_barrier && !waits_for_children)
+        return broken_text(*at, "a thread of the block has ended before the barrier");
     }
     for (auto it = fibers_.begin(); it != fibers_.end(); ++it) {
       Fiber& f = **it;
@@ -224,14 +232,15 @@ Result<int64_t> Interpreter::tile_count(std::span<const int64_t> sizes) const {
   return loop::tile_count(code_->bytecode.fn, sizes);
 }
 
-Result<InterpFailure> Interpreter::run(std::span<const InterpBuffer> args, std::span<const int64_t> sizes, int64_t first,
-                                       int64_t last, const InterpOptions& options) const {
+Result<InterpFailure> Interpreter::run(std::span<const InterpBuffer> args, std::span<const int64_t> sizes,
+                                       int64_t first, int64_t last, const InterpOptions& options) const {
   const LoopFn& fn = code_->bytecode.fn;
   Run run(code_->bytecode, options);
   FRIT_TRY(run.prepare(args, sizes));
   FRIT_ASSIGN(const int64_t count, tile_count(sizes));
   if (first < 0 || last > count) {
-    return make_error(frit::Code::kInvalidArgument, base::text_of("tiles ", first, " to ", last, " of ", count));
+    return make_error(frit::Code::kInvalidArgument,
+                      base::text_of("tiles ", first, " to ", last, " of ", count));
   }
   std::vector<int64_t> extents;
   for (const TileDim& tile : fn.tiles) {

@@ -1,7 +1,9 @@
-// The interpreter: runs a LoopFn slowly and suspiciously. It is the reference for the emitters and the families' tests.
+// The interpreter: runs a LoopFn slowly and suspiciously. It is the reference for the emitters and the
+// families' tests.
 //
-// It checks what the program must guarantee: every index in bounds, no local element read before it is written, defined
-// divisions and shifts, all threads of a block at the same barrier. It knows neither graphs nor machine code.
+// It checks what the program must guarantee: every index in bounds, no local element read before it is
+// written, defined divisions and shifts, all threads of a block at the same barrier. It knows neither graphs
+// nor machine code.
 #pragma once
 
 #include <memory>
@@ -42,8 +44,8 @@ class Interpreter {
 
   Result<int64_t> tile_count(std::span<const int64_t> sizes) const;
 
-  // Runs tiles [first, last). A rule that the program broke at run time is kInternal with the node's text; arguments
-  // that do not fit the signature are kInvalidArgument.
+  // Runs tiles [first, last). A rule that the program broke at run time is kInternal with the node's text;
+  // arguments that do not fit the signature are kInvalidArgument.
   Result<InterpFailure> run(std::span<const InterpBuffer> args, std::span<const int64_t> sizes, int64_t first,
                             int64_t last, const InterpOptions& options = {}) const;
   // All tiles.
@@ -56,8 +58,9 @@ class Interpreter {
   std::unique_ptr<Code> code_;
 };
 
-// Runs a whole program on the group's inputs and outputs. Its own buffers start as garbage, the prepare phases run
-// first; each phase is cut into `pieces` tile ranges that run in an order drawn from `seed` (as workers would).
+// Runs a whole program on the group's inputs and outputs. Its own buffers start as garbage, the prepare
+// phases run first; each phase is cut into `pieces` tile ranges that run in an order drawn from `seed` (as
+// workers would).
 struct ProgramRun {
   std::span<const InterpBuffer> inputs = {};
   std::span<const InterpBuffer> outputs = {};

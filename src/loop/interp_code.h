@@ -1,7 +1,8 @@
 // Bytecode of the interpreter: what interp_compile makes and interp_ops executes. Private to src/loop.
 //
-// A value lives in a frame at a fixed byte offset, its lanes one behind the other. Each instruction is one function over
-// all lanes; control flow is relative jumps, so that a gpu thread is just a frame and a position.
+// A value lives in a frame at a fixed byte offset, its lanes one behind the other. Each instruction is one
+// function over all lanes; control flow is relative jumps, so that a gpu thread is just a frame and a
+// position.
 #pragma once
 
 #include <string>
@@ -45,7 +46,7 @@ struct Thread {
   bool reverse = false;
   bool allow_uninitialised = false;
   Stop stop = Stop::kRunning;
-  const char* error = nullptr;    // kError: what is wrong; the number that shows it, and its limit
+  const char* error = nullptr;  // kError: what is wrong; the number that shows it, and its limit
   int64_t error_value = 0, error_limit = 0;
 };
 
@@ -63,20 +64,20 @@ Handler copy_handler();                          // imm bytes
 struct AccessShape {
   bool gather = false;  // index has as many lanes as the value
   bool mask = false;
-  bool whole = false;   // element of a register buffer
+  bool whole = false;  // element of a register buffer
 };
 Handler load_handler(DType dtype, AccessShape shape);   // dst = buffer[a], mask b
 Handler store_handler(DType dtype, AccessShape shape);  // buffer[a] = b, mask c
 Handler alloc_handler();                                // imm: bytes of one element
-// Loops: dst: variable, a: begin, b: end, c: i64 trips left, imm: step, lanes: the variable's dtype, flag: whether
-// InterpOptions::reverse turns it round.
+// Loops: dst: variable, a: begin, b: end, c: i64 trips left, imm: step, lanes: the variable's dtype, flag:
+// whether InterpOptions::reverse turns it round.
 Handler loop_enter_handler();            // jump: exit
 Handler loop_next_handler(DType dtype);  // jump: body
-Handler branch_handler();                 // jumps where mask a is false
+Handler branch_handler();                // jumps where mask a is false
 Handler jump_handler();
-Handler fail_handler();                   // where a: stops
-Handler stop_handler();                   // flag: the Stop
-int64_t trip_count(const Thread& t, const Instr* in);   // of a loop_enter instruction or a fork
+Handler fail_handler();                                // where a: stops
+Handler stop_handler();                                // flag: the Stop
+int64_t trip_count(const Thread& t, const Instr* in);  // of a loop_enter instruction or a fork
 void set_loop_var(Thread& t, const Instr* in, int64_t trip);
 
 struct Origin {

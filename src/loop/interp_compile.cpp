@@ -10,7 +10,8 @@ namespace frit::loop::interp {
 
 namespace {
 
-constexpr uint32_t kConstant = 0x80000000u;  // offset into the constants, which are placed behind the frame at the end
+constexpr uint32_t kConstant =
+    0x80000000u;  // offset into the constants, which are placed behind the frame at the end
 constexpr uint32_t kNone = 0xffffffffu;
 
 // Takes only what the verifier accepts.
@@ -39,7 +40,9 @@ class Compiler {
 
  private:
   // ---- frame
-  static uint32_t value_bytes(Type t) { return static_cast<uint32_t>(dtype_bytes(t.dtype)) * static_cast<uint32_t>(t.lanes); }
+  static uint32_t value_bytes(Type t) {
+    return static_cast<uint32_t>(dtype_bytes(t.dtype)) * static_cast<uint32_t>(t.lanes);
+  }
   uint32_t reserve(Type t) {
     const uint32_t bytes = std::max(value_bytes(t), 1u);
     const uint32_t align = std::min(std::bit_ceil(bytes), 64u);
@@ -80,8 +83,8 @@ class Compiler {
   int32_t here() const { return static_cast<int32_t>(code_.code.size()); }
   void jump_to(int32_t from, int32_t target) { code_.code[static_cast<size_t>(from)].jump = target - from; }
 
-  // ---- expressions. A value stays in its slot until the scope ends where it was computed; one that reads memory holds
-  // for its statement only.
+  // ---- expressions. A value stays in its slot until the scope ends where it was computed; one that reads
+  // memory holds for its statement only.
   uint32_t slot_of(Expr e) {
     if (e->kind == ExprKind::kVar) return vars_[static_cast<size_t>(e->id)];
     if (e->kind == ExprKind::kSize) return code_.size_slots[static_cast<size_t>(e->id)];
@@ -149,16 +152,26 @@ class Compiler {
   }
   static Handler handler_of(const ExprNode& e) {
     switch (e.kind) {
-      case ExprKind::kUnary: return unary_handler(e.op, e.type.dtype);
-      case ExprKind::kBinary: return binary_handler(e.op, e.a->type.dtype);
-      case ExprKind::kFma: return fma_handler(e.type.dtype);
-      case ExprKind::kSelect: return select_handler(e.type.dtype);
-      case ExprKind::kCast: return cast_handler(e.a->type.dtype, e.type.dtype);
-      case ExprKind::kSplat: return splat_handler(e.type.dtype);
-      case ExprKind::kRamp: return ramp_handler(e.type.dtype);
-      case ExprKind::kReduce: return reduce_handler(e.op, e.type.dtype);
-      case ExprKind::kShuffle: return shuffle_handler(e.type.dtype);
-      default: return copy_handler();
+      case ExprKind::kUnary:
+        return unary_handler(e.op, e.type.dtype);
+      case ExprKind::kBinary:
+        return binary_handler(e.op, e.a->type.dtype);
+      case ExprKind::kFma:
+        return fma_handler(e.type.dtype);
+      case ExprKind::kSelect:
+        return select_handler(e.type.dtype);
+      case ExprKind::kCast:
+        return cast_handler(e.a->type.dtype, e.type.dtype);
+      case ExprKind::kSplat:
+        return splat_handler(e.type.dtype);
+      case ExprKind::kRamp:
+        return ramp_handler(e.type.dtype);
+      case ExprKind::kReduce:
+        return reduce_handler(e.op, e.type.dtype);
+      case ExprKind::kShuffle:
+        return shuffle_handler(e.type.dtype);
+      default:
+        return copy_handler();
     }
   }
 
@@ -176,17 +189,23 @@ class Compiler {
     switch (s.kind) {
       case StmtKind::kBlock:
         for (const Stmt& child : s.body) {
-          if (child->kind == StmtKind::kBlock) scope(*child);
-          else statement(*child);
+          if (child->kind == StmtKind::kBlock)
+            scope(*child);
+          else
+            statement(*child);
         }
         return;
       case StmtKind::kLet:
         vars_[static_cast<size_t>(s.id)] = slot_of(s.a);
         return end_statement();
-      case StmtKind::kStore: return store(s);
-      case StmtKind::kIf: return branch(s);
-      case StmtKind::kFor: return loop(s);
-      case StmtKind::kAlloc: return alloc(s);
+      case StmtKind::kStore:
+        return store(s);
+      case StmtKind::kIf:
+        return branch(s);
+      case StmtKind::kFor:
+        return loop(s);
+      case StmtKind::kAlloc:
+        return alloc(s);
       case StmtKind::kBarrier:
         emit(stop_handler(), {{}, &s}).flag = static_cast<int32_t>(Stop::kBarrier);
         return;

@@ -172,8 +172,10 @@ bool read_element(Thread& t, const Instr* in, const Memory& m, int64_t i, T* d) 
     broken(t, in, outside ? kOutside : kUnwritten, i, m.size);
     return false;
   }
-  if (i < m.present) std::memcpy(d, m.data + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
-  else std::memset(d, 0xff, sizeof(T));
+  if (i < m.present)
+    std::memcpy(d, m.data + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  else
+    std::memset(d, 0xff, sizeof(T));
   if constexpr (std::is_same_v<T, Mask>) d->on = d->on != 0;
   return true;
 }
@@ -264,7 +266,9 @@ const Instr* run_loop_next(Thread& t, const Instr* in) {
   var = static_cast<T>(static_cast<uint64_t>(var) + step);
   return in + in->jump;
 }
-const Instr* run_branch(Thread& t, const Instr* in) { return at<Mask>(t, in->a)->on ? in + 1 : in + in->jump; }
+const Instr* run_branch(Thread& t, const Instr* in) {
+  return at<Mask>(t, in->a)->on ? in + 1 : in + in->jump;
+}
 const Instr* run_jump(Thread&, const Instr* in) { return in + in->jump; }
 const Instr* run_fail(Thread& t, const Instr* in) {
   return at<Mask>(t, in->a)->on ? stop(t, in, Stop::kFail) : in + 1;
@@ -275,10 +279,14 @@ const Instr* run_stop(Thread& t, const Instr* in) { return stop(t, in, static_ca
 template <class F>
 Handler by_size(DType dtype, F&& f) {
   switch (dtype_bytes(dtype)) {
-    case 1: return f(uint8_t{});
-    case 2: return f(uint16_t{});
-    case 4: return f(uint32_t{});
-    default: return f(uint64_t{});
+    case 1:
+      return f(uint8_t{});
+    case 2:
+      return f(uint16_t{});
+    case 4:
+      return f(uint32_t{});
+    default:
+      return f(uint64_t{});
   }
 }
 
@@ -288,8 +296,10 @@ Handler unary_handler(OpCode op, DType dtype) {
   return with_type(dtype, [&](auto tag) -> Handler {
     using T = decltype(tag);
     return with_unary_op(op, [](auto code) -> Handler {
-      if constexpr (op_allowed(code(), kDType<T>)) return &run_unary<code(), T>;
-      else return nullptr;
+      if constexpr (op_allowed(code(), kDType<T>))
+        return &run_unary<code(), T>;
+      else
+        return nullptr;
     });
   });
 }
@@ -298,9 +308,12 @@ Handler binary_handler(OpCode op, DType dtype) {
   return with_type(dtype, [&](auto tag) -> Handler {
     using T = decltype(tag);
     return with_binary_op(op, [](auto code) -> Handler {
-      if constexpr (!op_allowed(code(), kDType<T>)) return nullptr;
-      else if constexpr (is_comparison(code())) return &run_compare<code(), T>;
-      else return &run_binary<code(), T>;
+      if constexpr (!op_allowed(code(), kDType<T>))
+        return nullptr;
+      else if constexpr (is_comparison(code()))
+        return &run_compare<code(), T>;
+      else
+        return &run_binary<code(), T>;
     });
   });
 }
@@ -312,8 +325,10 @@ Handler fma_handler(DType dtype) {
   }
 #endif
   return with_type(dtype, [](auto tag) -> Handler {
-    if constexpr (kIsFloat<decltype(tag)>) return &run_fma<decltype(tag)>;
-    else return nullptr;
+    if constexpr (kIsFloat<decltype(tag)>)
+      return &run_fma<decltype(tag)>;
+    else
+      return nullptr;
   });
 }
 
@@ -322,7 +337,8 @@ Handler select_handler(DType dtype) {
 }
 Handler cast_handler(DType from, DType to) {
   return with_type(from, [&](auto source) -> Handler {
-    return with_type(to, [](auto target) -> Handler { return &run_cast<decltype(source), decltype(target)>; });
+    return with_type(to,
+                     [](auto target) -> Handler { return &run_cast<decltype(source), decltype(target)>; });
   });
 }
 Handler splat_handler(DType dtype) {
@@ -335,13 +351,20 @@ Handler reduce_handler(OpCode op, DType dtype) {
   return with_type(dtype, [&](auto tag) -> Handler {
     using T = decltype(tag);
     switch (op) {
-      case OpCode::kAdd: return &run_reduce<OpCode::kAdd, T>;
-      case OpCode::kMul: return &run_reduce<OpCode::kMul, T>;
-      case OpCode::kMin: return &run_reduce<OpCode::kMin, T>;
-      case OpCode::kMax: return &run_reduce<OpCode::kMax, T>;
-      case OpCode::kAnd: return &run_reduce<OpCode::kAnd, T>;
-      case OpCode::kOr: return &run_reduce<OpCode::kOr, T>;
-      default: return &run_reduce<OpCode::kXor, T>;
+      case OpCode::kAdd:
+        return &run_reduce<OpCode::kAdd, T>;
+      case OpCode::kMul:
+        return &run_reduce<OpCode::kMul, T>;
+      case OpCode::kMin:
+        return &run_reduce<OpCode::kMin, T>;
+      case OpCode::kMax:
+        return &run_reduce<OpCode::kMax, T>;
+      case OpCode::kAnd:
+        return &run_reduce<OpCode::kAnd, T>;
+      case OpCode::kOr:
+        return &run_reduce<OpCode::kOr, T>;
+      default:
+        return &run_reduce<OpCode::kXor, T>;
     }
   });
 }
@@ -381,9 +404,11 @@ Handler stop_handler() { return &run_stop; }
 int64_t trip_count(const Thread& t, const Instr* in) {
   return with_type(static_cast<DType>(in->lanes), [&](auto tag) -> int64_t {
     using T = decltype(tag);
-    if constexpr (!std::is_integral_v<T>) return 0;
+    if constexpr (!std::is_integral_v<T>)
+      return 0;
     else {
-      const T begin = *reinterpret_cast<const T*>(t.frame + in->a), end = *reinterpret_cast<const T*>(t.frame + in->b);
+      const T begin = *reinterpret_cast<const T*>(t.frame + in->a),
+              end = *reinterpret_cast<const T*>(t.frame + in->b);
       if (begin >= end) return 0;
       const uint64_t distance = static_cast<uint64_t>(end) - static_cast<uint64_t>(begin);
       return static_cast<int64_t>((distance - 1) / static_cast<uint64_t>(in->imm) + 1);
@@ -395,7 +420,8 @@ void set_loop_var(Thread& t, const Instr* in, int64_t trip) {
     using T = decltype(tag);
     if constexpr (std::is_integral_v<T>) {
       const uint64_t begin = static_cast<uint64_t>(*at<T>(t, in->a));
-      *at<T>(t, in->dst) = static_cast<T>(begin + static_cast<uint64_t>(trip) * static_cast<uint64_t>(in->imm));
+      *at<T>(t, in->dst) =
+          static_cast<T>(begin + static_cast<uint64_t>(trip) * static_cast<uint64_t>(in->imm));
     }
   });
 }

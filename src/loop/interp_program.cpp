@@ -34,8 +34,8 @@ Result<InterpFailure> run_program(const Program& program, const ProgramRun& run)
     if (input || output) {
       const auto bound = input ? run.inputs : run.outputs;
       if (static_cast<size_t>(b.index) >= bound.size()) {
-        return make_error(Code::kInvalidArgument,
-                          base::text_of("program has ", input ? "input " : "output ", b.index, ", got ", bound.size()));
+        return make_error(Code::kInvalidArgument, base::text_of("program has ", input ? "input " : "output ",
+                                                                b.index, ", got ", bound.size()));
       }
       buffers.push_back(bound[static_cast<size_t>(b.index)]);
     } else {
@@ -48,7 +48,8 @@ Result<InterpFailure> run_program(const Program& program, const ProgramRun& run)
     FRIT_ASSIGN(const Interpreter interpreter, Interpreter::make(phase.fn));
     std::vector<InterpBuffer> args;
     for (const int32_t i : phase.args) args.push_back(buffers[static_cast<size_t>(i)]);
-    const std::span<const int64_t> sizes = run.sizes.first(std::min(run.sizes.size(), static_cast<size_t>(phase.fn.size_count)));
+    const std::span<const int64_t> sizes =
+        run.sizes.first(std::min(run.sizes.size(), static_cast<size_t>(phase.fn.size_count)));
     FRIT_ASSIGN(const int64_t count, interpreter.tile_count(sizes));
     auto ranges = cut(count, phase.grain, std::max(run.pieces, 1));
     if (ranges.size() > 1) std::shuffle(ranges.begin(), ranges.end(), random);

@@ -4,9 +4,9 @@ namespace frit::loop {
 
 const char* opcode_name(OpCode op) {
   static constexpr const char* kNames[] = {
-      "neg", "not", "abs",       "sqrt",      "floor", "ceil", "trunc", "round_even", "add",  "sub",
-      "mul", "div", "rem",       "floor_div", "floor_mod", "min", "max", "and",       "or",   "xor",
-      "shl", "lshr", "ashr",     "eq",        "ne",    "lt",   "le",    "gt",         "ge"};
+      "neg", "not",  "abs",  "sqrt",      "floor",     "ceil", "trunc", "round_even", "add", "sub",
+      "mul", "div",  "rem",  "floor_div", "floor_mod", "min",  "max",   "and",        "or",  "xor",
+      "shl", "lshr", "ashr", "eq",        "ne",        "lt",   "le",    "gt",         "ge"};
   return kNames[static_cast<size_t>(op)];
 }
 
@@ -30,8 +30,8 @@ uint64_t hash_of(const ExprNode& n) {
 }
 
 bool same(const ExprNode& x, const ExprNode& y) {
-  return x.kind == y.kind && x.op == y.op && x.type == y.type && x.bits == y.bits && x.id == y.id && x.a == y.a &&
-         x.b == y.b && x.c == y.c && x.lanes == y.lanes;
+  return x.kind == y.kind && x.op == y.op && x.type == y.type && x.bits == y.bits && x.id == y.id &&
+         x.a == y.a && x.b == y.b && x.c == y.c && x.lanes == y.lanes;
 }
 
 }  // namespace

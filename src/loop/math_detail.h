@@ -32,8 +32,8 @@ inline Expr with_sign_of(Expr y, Expr x) {
   return from_bits(bit_or(bits_of(y), sign));
 }
 
-// 1.5 * 2^23. Adding it to |v| < 2^22 rounds v to the nearest integer, which then is the low bits of the sum: the low
-// bits of kRound + 127 + n, shifted to the exponent field, are 2^n.
+// 1.5 * 2^23. Adding it to |v| < 2^22 rounds v to the nearest integer, which then is the low bits of the sum:
+// the low bits of kRound + 127 + n, shifted to the exponent field, are 2^n.
 inline constexpr double kRound = 12582912.0;
 struct Rounded {
   Expr n;      // v rounded to an integer, as a float

@@ -26,8 +26,8 @@ Split split(Expr v, Expr low) {
 // n log 2 + log(1 + f), error of the second part 2^-25.2
 Expr log_of(Split s) {
   const Expr f = s.f;
-  const Expr q = poly(f, {-0x1.ffffd6p-2, 0x1.5554fcp-2, -0x1.00145p-2, 0x1.99d3a8p-3, -0x1.503884p-3, 0x1.1ea94cp-3,
-                          -0x1.3b0e5cp-3, 0x1.1f243ap-3});
+  const Expr q = poly(f, {-0x1.ffffd6p-2, 0x1.5554fcp-2, -0x1.00145p-2, 0x1.99d3a8p-3, -0x1.503884p-3,
+                          0x1.1ea94cp-3, -0x1.3b0e5cp-3, 0x1.1f243ap-3});
   return fma(s.n, f32(f, 0x1.62e43p-1), fma(f * f, q, f));
 }
 
@@ -73,7 +73,8 @@ Expr asinh(Expr x) {
     const Expr w = square / (one + unary(OpCode::kSqrt, square + one));
     const Expr u = capped + w;
     const Expr large = log_of(split(a, {})) + f32(v, 0x1.62e43p-1);
-    const Expr y = select(lt(a, f32(v, 4096)), log_plus_one(u, w - (u - capped)), select(lt(a, f32(v, kInf)), large, a));
+    const Expr y =
+        select(lt(a, f32(v, 4096)), log_plus_one(u, w - (u - capped)), select(lt(a, f32(v, kInf)), large, a));
     return with_sign_of(select(lt(a, f32(v, 0x1p-12)), a, y), v);
   });
 }
@@ -85,7 +86,8 @@ Expr acosh(Expr x) {
     const Expr root = unary(OpCode::kSqrt, fma(t, t, t + t));
     const Expr u = t + root;
     const Expr large = log_of(split(v, {})) + f32(v, 0x1.62e43p-1);
-    const Expr y = select(lt(v, f32(v, 4096)), log_plus_one(u, t - (u - root)), select(lt(v, f32(v, kInf)), large, v));
+    const Expr y =
+        select(lt(v, f32(v, 4096)), log_plus_one(u, t - (u - root)), select(lt(v, f32(v, kInf)), large, v));
     return select(lt(v, f32(v, 1)), f32(v, std::nan("")), y);
   });
 }

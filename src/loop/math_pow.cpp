@@ -1,5 +1,5 @@
-// pow with C's special cases. The logarithm is kept in two f32 parts, so that the product with the exponent still has
-// the bits that exp needs.
+// pow with C's special cases. The logarithm is kept in two f32 parts, so that the product with the exponent
+// still has the bits that exp needs.
 #include <cmath>
 #include <limits>
 
@@ -16,8 +16,8 @@ struct Pair {
   Expr high, low;
 };
 
-// log a for a > 0 finite, relative error about 2^-29. With a = 2^n m, sqrt(1/2) <= m < sqrt(2) and q = (m - 1) / (m + 1):
-// log m = 2 atanh q = 2 q + q^3 c(q^2).
+// log a for a > 0 finite, relative error about 2^-29. With a = 2^n m, sqrt(1/2) <= m < sqrt(2) and q = (m -
+// 1) / (m + 1): log m = 2 atanh q = 2 q + q^3 c(q^2).
 Pair long_log(Expr a) {
   const Expr tiny = lt(a, f32(a, 0x1p-126));
   const Expr bits = bits_of(select(tiny, a * f32(a, 0x1p23), a));
@@ -63,7 +63,8 @@ Expr pow(Expr base, Expr exponent) {
   const Expr is_integer = eq(unary(OpCode::kTrunc, y), y);
   const Expr half = y * f32(x, 0.5);
   const Expr is_odd = both(is_integer, ne(unary(OpCode::kTrunc, half), half));
-  const Expr signed_size = select(is_odd, from_bits(bit_or(bits_of(size), bit_and(bits_of(x), i32(x, INT32_MIN)))), size);
+  const Expr signed_size =
+      select(is_odd, from_bits(bit_or(bits_of(size), bit_and(bits_of(x), i32(x, INT32_MIN)))), size);
   const Expr no_power = both(both(lt(x, zero), gt(x, f32(x, -kInf))), ne(unary(OpCode::kTrunc, y), y));
   const Expr known = select(no_power, f32(x, std::nan("")), signed_size);
   // A NaN exponent must show even where the base is -1.

@@ -1,6 +1,6 @@
-// Trigonometric functions and their inverses. Polynomials fitted like those of math_exp.cpp; the reduction is Cody and
-// Waite's (1980) with fused steps below 2^16 and Payne and Hanek's (1983) above, both always evaluated: there are no
-// branches in an expression.
+// Trigonometric functions and their inverses. Polynomials fitted like those of math_exp.cpp; the reduction is
+// Cody and Waite's (1980) with fused steps below 2^16 and Payne and Hanek's (1983) above, both always
+// evaluated: there are no branches in an expression.
 #include <cmath>
 #include <limits>
 
@@ -24,11 +24,12 @@ struct Reduced {
 Expr u32(Expr like, int64_t value) { return int_const(*like->context, value, DType::kU32); }
 Expr lower(Expr x, int64_t n) { return binary(OpCode::kLShr, x, int_const(*x->context, n, x->type.dtype)); }
 
-// 2^16 <= a < inf. a = m 2^(e - 23); the product of m with the 96 bits of 2/pi from bit e - 25 on is a * 2/pi modulo 4,
-// scaled by 2^94. Earlier bits contribute multiples of 4, later ones less than 2^-70.
+// 2^16 <= a < inf. a = m 2^(e - 23); the product of m with the 96 bits of 2/pi from bit e - 25 on is a * 2/pi
+// modulo 4, scaled by 2^94. Earlier bits contribute multiples of 4, later ones less than 2^-70.
 Reduced reduce_large(Expr a) {
-  static constexpr int64_t kTwoOverPi[] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
-                                           0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};  // after 32 zero bits
+  static constexpr int64_t kTwoOverPi[] = {
+      0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
+      0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};  // after 32 zero bits
   const Expr bits = bitcast(a, DType::kU32);
   const Expr position = lower(bits, 23) - u32(a, 127 - 7);  // e + 7
   const Expr word = lower(position, 5), shift = bit_and(position, u32(a, 31));
@@ -59,7 +60,8 @@ Reduced reduce_large(Expr a) {
   const Expr whole = magnitude(fraction);
   const Expr tail = bitcast(lower(bitcast(magnitude(rest), DType::kU32), 1), DType::kI32);
   const Expr f = to_float(bit_and(whole, i32(a, ~0xff))) * f32(a, 0x1p-32);
-  const Expr f_low = fma(to_float(bit_and(whole, i32(a, 0xff))), f32(a, 0x1p-32), to_float(tail) * f32(a, 0x1p-63));
+  const Expr f_low =
+      fma(to_float(bit_and(whole, i32(a, 0xff))), f32(a, 0x1p-32), to_float(tail) * f32(a, 0x1p-63));
   const Expr r = fma(f, f32(a, kHalfPi), fma(f, f32(a, kHalfPiLow), f_low * f32(a, kHalfPi)));
   return {with_sign_of(r, from_bits(negative)), bitcast(quadrant, DType::kI32), f32(a, 0)};
 }
@@ -120,7 +122,8 @@ Expr tan(Expr x) {
     const auto [r, quadrant, rest] = reduce(abs(v));
     const Expr z = r * r;
     // tan r = r + r z p, error 2^-29.3; in odd quadrants -1 / tan r
-    const Expr p = poly(z, {0x1.555562p-2, 0x1.110d1ap-3, 0x1.baf0cp-5, 0x1.5bd4a8p-6, 0x1.67931cp-7, -0x1.6d5f94p-14, 0x1.2494f6p-8});
+    const Expr p = poly(z, {0x1.555562p-2, 0x1.110d1ap-3, 0x1.baf0cp-5, 0x1.5bd4a8p-6, 0x1.67931cp-7,
+                            -0x1.6d5f94p-14, 0x1.2494f6p-8});
     const Expr cube = r * z;
     const Expr t = fma(cube, p, rest) + r;
     // One Newton step on the reciprocal, with what t lost.
@@ -174,8 +177,8 @@ Expr atan(Expr x) {
     const Expr r = select(is_big, f32(v, 1) / a, a);
     const Expr z = r * r;
     // atan r = r + r z p on [0, 1], error 2^-28.5
-    const Expr p = poly(z, {-0x1.55553ep-2, 0x1.9991e6p-3, -0x1.2420b6p-3, 0x1.c08f66p-4, -0x1.58156cp-4, 0x1.da5f2p-5,
-                            -0x1.fdfce4p-6, 0x1.64c2ccp-7, -0x1.d49a3ap-10});
+    const Expr p = poly(z, {-0x1.55553ep-2, 0x1.9991e6p-3, -0x1.2420b6p-3, 0x1.c08f66p-4, -0x1.58156cp-4,
+                            0x1.da5f2p-5, -0x1.fdfce4p-6, 0x1.64c2ccp-7, -0x1.d49a3ap-10});
     const Expr t = fma(r * z, p, r);
     return with_sign_of(select(is_big, f32(v, kHalfPi) - (t - f32(v, kHalfPiLow)), t), v);
   });

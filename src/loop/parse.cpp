@@ -6,20 +6,19 @@
 #include "loop/build.h"
 #include "loop/scalar.h"
 #include "loop/text.h"
+#include "loop/tokens.h"
 
 namespace frit::loop {
 
 namespace {
 
-constexpr int kMaxDepth = 1000;    // of the text
-constexpr int kMaxHeight = 4000;   // of an expression, abbreviations expanded: later walks recurse
-constexpr int32_t kMaxLanes = 4096;
-constexpr int32_t kMaxId = 1 << 20;
+constexpr int kMaxDepth = 1000;   // of the text
+constexpr int kMaxHeight = 4000;  // of an expression, abbreviations expanded: later walks recurse
 
 // Nodes are interned as written: the makers' folding would change a text that is not folded.
-class Parser {
+class Parser : Tokens {
  public:
-  explicit Parser(std::string_view text) : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) { space(); }
+  explicit Parser(std::string_view text) : Tokens(text) {}
 
   Result<LoopFn> whole_function() {
     LoopFn fn = function();
@@ -33,11 +32,16 @@ class Parser {
     while (ok() && accept_word("buffer")) {
       ProgramBuffer b;
       const std::string_view role = word();
-      if (role == "input") b.role = BufferRole::kInput;
-      else if (role == "output") b.role = BufferRole::kOutput;
-      else if (role == "prepared") b.role = BufferRole::kPrepared;
-      else if (role == "scratch") b.role = BufferRole::kScratch;
-      else error("expected a buffer role");
+      if (role == "input")
+        b.role = BufferRole::kInput;
+      else if (role == "output")
+        b.role = BufferRole::kOutput;
+      else if (role == "prepared")
+        b.role = BufferRole::kPrepared;
+      else if (role == "scratch")
+        b.role = BufferRole::kScratch;
+      else
+        error("expected a buffer role");
       b.index = small_integer();
       b.size_bytes = attribute("bytes");
       p.buffers.push_back(b);
@@ -51,118 +55,6 @@ class Parser {
   }
 
  private:
-  bool ok() const { return message_.empty(); }
-  void error(std::string_view message) {
-    if (!ok()) return;
-    size_t line = 1, column = 1;
-    for (const char* p = begin_; p < at_; ++p) {
-      if (*p == '\n') ++line, column = 1;
-      else ++column;
-    }
-    message_ = base::text_of("loop text, line ", line, ", column ", column, ": ", message);
-    at_ = end_;
-  }
-  template <class T>
-  Result<T> finish(T value) {
-    if (!ok()) return make_error(Code::kCorrupt, message_);
-    return value;
-  }
-
-  // ---- tokens
-  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-  static bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c); }
-  void space() {
-    for (; at_ < end_; ++at_) {
-      if (*at_ == '#') {
-        while (at_ < end_ && *at_ != '\n') ++at_;
-        if (at_ == end_) return;
-      } else if (*at_ != ' ' && *at_ != '\n' && *at_ != '\t' && *at_ != '\r') {
-        return;
-      }
-    }
-  }
-  char peek() const { return at_ < end_ ? *at_ : '\0'; }
-  bool accept(char c) {
-    if (peek() != c) return false;
-    ++at_;
-    space();
-    return true;
-  }
-  void expect(char c) {
-    if (!accept(c)) error(base::text_of("expected '", c, "'"));
-  }
-  std::string_view peek_word() const {
-    const char* p = at_;
-    while (p < end_ && is_word(*p)) ++p;
-    return {at_, static_cast<size_t>(p - at_)};
-  }
-  std::string_view word() {
-    const std::string_view w = peek_word();
-    if (w.empty()) error("expected a word");
-    at_ += w.size();
-    space();
-    return w;
-  }
-  bool accept_word(std::string_view w) {
-    if (peek_word() != w) return false;
-    at_ += w.size();
-    space();
-    return true;
-  }
-  void expect_word(std::string_view w) {
-    if (!accept_word(w)) error(base::text_of("expected '", w, "'"));
-  }
-  template <class T = int64_t>
-  T integer() {
-    T value = 0;
-    const auto [p, ec] = std::from_chars(at_, end_, value);
-    if (ec != std::errc()) {
-      error("expected an integer");
-      return 0;
-    }
-    at_ = p;
-    space();
-    return value;
-  }
-  int32_t small_integer() { return integer<int32_t>(); }
-  // name=INTEGER
-  int64_t attribute(std::string_view name) {
-    expect_word(name);
-    expect('=');
-    return integer();
-  }
-  std::vector<int32_t> numbers() {
-    std::vector<int32_t> out;
-    if (!is_digit(peek()) && peek() != '-') return out;
-    do out.push_back(small_integer());
-    while (ok() && accept(','));
-    return out;
-  }
-  // A letter and a number, such as v12.
-  int32_t numbered(char letter) {
-    if (peek() != letter) {
-      error(base::text_of("expected ", letter, "NUMBER"));
-      return -1;
-    }
-    ++at_;
-    const int32_t id = small_integer();
-    if (id < 0 || id >= kMaxId) error("number out of range");
-    return ok() ? id : -1;
-  }
-  DType dtype_of(std::string_view name) {
-    for (int t = 0; t <= static_cast<int>(DType::kBool); ++t) {
-      if (name == dtype_name(static_cast<DType>(t))) return static_cast<DType>(t);
-    }
-    error(base::text_of("unknown element type '", name, "'"));
-    return DType::kF32;
-  }
-  DType dtype() { return dtype_of(word()); }
-  int32_t lanes() {
-    const int32_t n = small_integer();
-    if (n < 1 || n > kMaxLanes) error("lanes out of range");
-    return ok() ? n : 1;
-  }
-
   // ---- expressions
   Expr node(ExprKind kind, Type type, Expr a = {}, Expr b = {}, Expr c = {}, OpCode op = OpCode::kAdd,
             int64_t bits = 0) {
@@ -207,18 +99,22 @@ class Parser {
     while (p < end_ && is_digit(*p)) ++p;
     if (p + 1 < end_ && *p == '.' && is_digit(p[1])) {
       real = true;
-      for (++p; p < end_ && is_digit(*p); ++p) {}
+      for (++p; p < end_ && is_digit(*p); ++p) {
+      }
     }
     if (p < end_ && *p == 'e') {
       real = true;
-      for (++p; p < end_ && (is_digit(*p) || *p == '-' || *p == '+'); ++p) {}
+      for (++p; p < end_ && (is_digit(*p) || *p == '-' || *p == '+'); ++p) {
+      }
     }
     const char* start = at_;
     at_ = p;
     const bool typed = peek() == ':';
     DType dtype = real ? DType::kF32 : DType::kI64;
-    if (typed) ++at_, dtype = this->dtype();
-    else space();
+    if (typed)
+      ++at_, dtype = this->dtype();
+    else
+      space();
     if (!ok()) return {};
     if (dtype == DType::kBool || real != is_float(dtype)) {
       error("number and its type do not agree");
@@ -230,11 +126,16 @@ class Parser {
       r = std::from_chars(start, p, value);
       return value;
     };
-    if (dtype == DType::kF32) bits = to_bits(read(float{}));
-    else if (dtype == DType::kF64) bits = to_bits(read(double{}));
-    else if (real) bits = fold_cast(DType::kF64, dtype, to_bits(read(double{})));
-    else if (dtype == DType::kU64) bits = static_cast<int64_t>(read(uint64_t{}));
-    else bits = read(int64_t{});
+    if (dtype == DType::kF32)
+      bits = to_bits(read(float{}));
+    else if (dtype == DType::kF64)
+      bits = to_bits(read(double{}));
+    else if (real)
+      bits = fold_cast(DType::kF64, dtype, to_bits(read(double{})));
+    else if (dtype == DType::kU64)
+      bits = static_cast<int64_t>(read(uint64_t{}));
+    else
+      bits = read(int64_t{});
     if (r.ec != std::errc() || r.ptr != p) error("bad number");
     return constant_bits(bits, dtype);
   }
@@ -248,16 +149,20 @@ class Parser {
     int32_t id = -1;
     Expr index, mask;
   };
-  // b0[index] or b0[index, mask]; leaves the position right behind the bracket, where a load's lanes may follow.
+  // b0[index] or b0[index, mask]; leaves the position right behind the bracket, where a load's lanes may
+  // follow.
   Element element() {
     Element e;
     e.id = numbered('b');
-    if (ok() && e.id >= static_cast<int32_t>(buffers_.size())) error(base::text_of("b", e.id, " is not declared"));
+    if (ok() && e.id >= static_cast<int32_t>(buffers_.size()))
+      error(base::text_of("b", e.id, " is not declared"));
     expect('[');
     e.index = expr();
     if (accept(',')) e.mask = expr();
-    if (peek() == ']') ++at_;
-    else error("expected ']'");
+    if (peek() == ']')
+      ++at_;
+    else
+      error("expected ']'");
     return e;
   }
   Expr load() {
@@ -288,7 +193,8 @@ class Parser {
     if (c == '$') {
       const int32_t id = numbered('$');
       if (!ok()) return {};
-      if (id >= static_cast<int32_t>(names_.size()) || !names_[id]) error(base::text_of("$", id, " is not defined"));
+      if (id >= static_cast<int32_t>(names_.size()) || !names_[id])
+        error(base::text_of("$", id, " is not defined"));
       return ok() ? names_[id] : Expr{};
     }
     const std::string_view w = peek_word();
@@ -296,7 +202,8 @@ class Parser {
       if (c == 'v') {
         const int32_t id = numbered('v');
         if (!ok()) return {};
-        if (id >= static_cast<int32_t>(vars_.size()) || !vars_[id]) error(base::text_of("v", id, " is not bound"));
+        if (id >= static_cast<int32_t>(vars_.size()) || !vars_[id])
+          error(base::text_of("v", id, " is not bound"));
         return ok() ? vars_[id] : Expr{};
       }
       if (c == 'b') return load();
@@ -318,15 +225,24 @@ class Parser {
     OpCode op = OpCode::kAdd;
     if (ok()) ++at_;
     const bool equals = ok() && peek() == '=';
-    if (c == '+') op = OpCode::kAdd;
-    else if (c == '-') op = OpCode::kSub;
-    else if (c == '*') op = OpCode::kMul;
-    else if (c == '/') op = OpCode::kDiv;
-    else if (c == '=' && equals) op = OpCode::kEq;
-    else if (c == '!' && equals) op = OpCode::kNe;
-    else if (c == '<') op = equals ? OpCode::kLe : OpCode::kLt;
-    else if (c == '>') op = equals ? OpCode::kGe : OpCode::kGt;
-    else error("expected an operator");
+    if (c == '+')
+      op = OpCode::kAdd;
+    else if (c == '-')
+      op = OpCode::kSub;
+    else if (c == '*')
+      op = OpCode::kMul;
+    else if (c == '/')
+      op = OpCode::kDiv;
+    else if (c == '=' && equals)
+      op = OpCode::kEq;
+    else if (c == '!' && equals)
+      op = OpCode::kNe;
+    else if (c == '<')
+      op = equals ? OpCode::kLe : OpCode::kLt;
+    else if (c == '>')
+      op = equals ? OpCode::kGe : OpCode::kGt;
+    else
+      error("expected an operator");
     if (is_comparison(op) && equals) ++at_;
     space();
     const Expr b = expr();
@@ -411,7 +327,8 @@ class Parser {
     const Expr a = call_arg(false), b = call_arg(false);
     ExprNode n{.kind = ExprKind::kShuffle};
     expect('[');
-    while (ok() && peek() != ']' && n.lanes.size() < static_cast<size_t>(kMaxLanes)) n.lanes.push_back(small_integer());
+    while (ok() && peek() != ']' && n.lanes.size() < static_cast<size_t>(kMaxLanes))
+      n.lanes.push_back(small_integer());
     expect(']');
     expect(')');
     if (!ok()) return {};
@@ -466,10 +383,14 @@ class Parser {
   void argument() {
     Buffer b = buffer_head();
     const std::string_view access = word();
-    if (access == "read") b.access = Access::kRead;
-    else if (access == "write") b.access = Access::kWrite;
-    else if (access == "read_write") b.access = Access::kReadWrite;
-    else error("expected read, write or read_write");
+    if (access == "read")
+      b.access = Access::kRead;
+    else if (access == "write")
+      b.access = Access::kWrite;
+    else if (access == "read_write")
+      b.access = Access::kReadWrite;
+    else
+      error("expected read, write or read_write");
     b.align_bytes = static_cast<int32_t>(attribute("align"));
     if (accept_word("alias")) {
       expect('=');
@@ -484,8 +405,10 @@ class Parser {
     if (++depth_ > kMaxDepth) error("nested too deeply");
     StmtNode node{.kind = StmtKind::kBlock};
     while (ok() && !accept('}')) {
-      if (peek() == '$') name();
-      else node.body.push_back(statement());
+      if (peek() == '$')
+        name();
+      else
+        node.body.push_back(statement());
     }
     --depth_;
     return std::make_shared<const StmtNode>(std::move(node));
@@ -566,10 +489,14 @@ class Parser {
     Buffer b = buffer_head();
     b.access = Access::kReadWrite;
     const std::string_view space_name = word();
-    if (space_name == "stack") b.space = Space::kStack;
-    else if (space_name == "register") b.space = Space::kRegister;
-    else if (space_name == "shared") b.space = Space::kShared;
-    else error("expected stack, register or shared");
+    if (space_name == "stack")
+      b.space = Space::kStack;
+    else if (space_name == "register")
+      b.space = Space::kRegister;
+    else if (space_name == "shared")
+      b.space = Space::kShared;
+    else
+      error("expected stack, register or shared");
     b.align_bytes = static_cast<int32_t>(attribute("align"));
     s.id = b.id;
     buffers_.push_back(std::move(b));
@@ -592,8 +519,10 @@ class Parser {
     fn.gpu = accept_word("gpu");
     expect('{');
     while (ok() && (peek() == '$' || peek_word() == "arg")) {
-      if (peek() == '$') name();
-      else if (accept_word("arg")) argument();
+      if (peek() == '$')
+        name();
+      else if (accept_word("arg"))
+        argument();
     }
     fn.arg_count = static_cast<int32_t>(buffers_.size());
     while (ok() && (peek() == '$' || peek_word() == "tile")) {
@@ -608,8 +537,10 @@ class Parser {
     }
     StmtNode node{.kind = StmtKind::kBlock};
     while (ok() && !accept('}')) {
-      if (peek() == '$') name();
-      else node.body.push_back(statement());
+      if (peek() == '$')
+        name();
+      else
+        node.body.push_back(statement());
     }
     fn.body = std::make_shared<const StmtNode>(std::move(node));
     fn.buffers = std::move(buffers_);
@@ -627,10 +558,6 @@ class Parser {
     return p;
   }
 
-  const char* begin_;
-  const char* at_;
-  const char* end_;
-  std::string message_;
   int depth_ = 0;
   Context* context_ = nullptr;
   std::vector<Expr> vars_, names_;

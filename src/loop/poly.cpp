@@ -12,8 +12,9 @@ constexpr size_t kMaxTerms = 24;
 constexpr int kMaxSteps = 64;  // of one proof
 
 bool atoms_less(const Term& a, const Term& b) {
-  return std::lexicographical_compare(a.atoms.begin(), a.atoms.end(), b.atoms.begin(), b.atoms.end(),
-                                      [](const ExprNode* x, const ExprNode* y) { return x->serial < y->serial; });
+  return std::lexicographical_compare(
+      a.atoms.begin(), a.atoms.end(), b.atoms.begin(), b.atoms.end(),
+      [](const ExprNode* x, const ExprNode* y) { return x->serial < y->serial; });
 }
 
 void normalize(Poly& p) {
@@ -21,7 +22,8 @@ void normalize(Poly& p) {
   size_t out = 0;
   for (size_t i = 0; i < p.terms.size(); ++i) {
     if (out > 0 && p.terms[out - 1].atoms == p.terms[i].atoms) {
-      if (__builtin_add_overflow(p.terms[out - 1].coef, p.terms[i].coef, &p.terms[out - 1].coef)) p.valid = false;
+      if (__builtin_add_overflow(p.terms[out - 1].coef, p.terms[i].coef, &p.terms[out - 1].coef))
+        p.valid = false;
     } else {
       if (out > 0 && p.terms[out - 1].coef == 0) --out;
       if (out != i) p.terms[out] = std::move(p.terms[i]);
@@ -50,7 +52,8 @@ class Reader {
       if (fact && fact->definition) return read(fact->definition.node, depth + 1);
       return atom(e);
     }
-    const bool sum = e->kind == ExprKind::kBinary && (e->op == OpCode::kAdd || e->op == OpCode::kSub || e->op == OpCode::kMul);
+    const bool sum = e->kind == ExprKind::kBinary &&
+                     (e->op == OpCode::kAdd || e->op == OpCode::kSub || e->op == OpCode::kMul);
     const bool negated = e->kind == ExprKind::kUnary && e->op == OpCode::kNeg;
     if ((!sum && !negated) || !(options_.wrapping || ranges_.is_exact({e}))) return atom(e);
     const Poly a = read(e->a, depth + 1);
@@ -74,7 +77,9 @@ class Reader {
   PolyOptions options_;
 };
 
-bool contains(const Term& t, const ExprNode* a) { return std::find(t.atoms.begin(), t.atoms.end(), a) != t.atoms.end(); }
+bool contains(const Term& t, const ExprNode* a) {
+  return std::find(t.atoms.begin(), t.atoms.end(), a) != t.atoms.end();
+}
 
 Term without(Term t, const std::vector<const ExprNode*>& atoms, bool* found) {
   *found = true;
@@ -89,7 +94,8 @@ Term without(Term t, const std::vector<const ExprNode*>& atoms, bool* found) {
   return t;
 }
 
-// Finds a value below p at which its sign is easier to see: atoms are replaced by bounds that are expressions.
+// Finds a value below p at which its sign is easier to see: atoms are replaced by bounds that are
+// expressions.
 class Prover {
  public:
   explicit Prover(const Ranges& ranges) : ranges_(ranges) {}
@@ -110,7 +116,8 @@ class Prover {
   }
 
  private:
-  // p = k * a + rest with k free of a. Where k <= 0 an upper bound of a gives a lower one of p, where k >= 0 a lower one.
+  // p = k * a + rest with k free of a. Where k <= 0 an upper bound of a gives a lower one of p, where k >= 0
+  // a lower one.
   bool bounded_away(const Poly& p, const ExprNode* a, int depth) {
     Poly k, rest;
     for (const Term& t : p.terms) {
@@ -162,7 +169,8 @@ class Prover {
     if (constants && r.hi != Range::kMax) bounds.push_back(poly_constant(r.hi));
     if (a->kind == ExprKind::kBinary) {
       const bool positive = ranges_.of({a->b}).lo >= 0;
-      if (a->op == OpCode::kFloorMod && positive && a->b->kind != ExprKind::kInt) bounds.push_back(poly_of({a->b}, ranges_) - poly_constant(1));
+      if (a->op == OpCode::kFloorMod && positive && a->b->kind != ExprKind::kInt)
+        bounds.push_back(poly_of({a->b}, ranges_) - poly_constant(1));
       if (a->op == OpCode::kMin) {
         bounds.push_back(poly_of({a->a}, ranges_));
         bounds.push_back(poly_of({a->b}, ranges_));
@@ -227,7 +235,8 @@ Poly operator*(const Poly& a, const Poly& b) {
       t.coef = times(x.coef, y.coef, &overflow);
       t.atoms = x.atoms;
       t.atoms.insert(t.atoms.end(), y.atoms.begin(), y.atoms.end());
-      std::sort(t.atoms.begin(), t.atoms.end(), [](const ExprNode* u, const ExprNode* v) { return u->serial < v->serial; });
+      std::sort(t.atoms.begin(), t.atoms.end(),
+                [](const ExprNode* u, const ExprNode* v) { return u->serial < v->serial; });
       p.terms.push_back(std::move(t));
     }
   }
@@ -236,7 +245,9 @@ Poly operator*(const Poly& a, const Poly& b) {
   return p;
 }
 
-Poly poly_of(Expr e, const Ranges& ranges, PolyOptions options) { return Reader(ranges, options).read(e.node, 0); }
+Poly poly_of(Expr e, const Ranges& ranges, PolyOptions options) {
+  return Reader(ranges, options).read(e.node, 0);
+}
 
 Expr to_expr(const Poly& p, Context& context, DType dtype) {
   Expr sum;
@@ -244,9 +255,12 @@ Expr to_expr(const Poly& p, Context& context, DType dtype) {
     if (t.atoms.empty()) continue;
     Expr product;
     for (const ExprNode* a : t.atoms) product = product ? product * Expr{a} : Expr{a};
-    if (sum && t.coef == -1) sum = sum - product;
-    else if (const Expr scaled_product = product * t.coef; sum) sum = sum + scaled_product;
-    else sum = scaled_product;
+    if (sum && t.coef == -1)
+      sum = sum - product;
+    else if (const Expr scaled_product = product * t.coef; sum)
+      sum = sum + scaled_product;
+    else
+      sum = scaled_product;
   }
   return sum ? sum + p.constant() : int_const(context, p.constant(), dtype);
 }
@@ -258,8 +272,10 @@ Poly with_atom_replaced(const Poly& p, const ExprNode* atom, const Poly& by) {
     Term rest = t;
     Poly product = poly_constant(1);
     for (auto it = rest.atoms.begin(); it != rest.atoms.end();) {
-      if (*it == atom) product = product * by, it = rest.atoms.erase(it);
-      else ++it;
+      if (*it == atom)
+        product = product * by, it = rest.atoms.erase(it);
+      else
+        ++it;
     }
     Poly factor;
     factor.terms.push_back(std::move(rest));

@@ -1,5 +1,5 @@
-// Integer expressions as polynomials over atoms (variables, sizes, and whatever is not a sum or product). Private to
-// src/loop: the common ground of the simplifier, of proofs about orderings and of strides.
+// Integer expressions as polynomials over atoms (variables, sizes, and whatever is not a sum or product).
+// Private to src/loop: the common ground of the simplifier, of proofs about orderings and of strides.
 #pragma once
 
 #include <optional>
@@ -30,9 +30,10 @@ Poly operator*(const Poly& a, const Poly& b);
 Poly scaled(const Poly& a, int64_t factor);
 Poly operator-(const Poly& a, const Poly& b);
 
-// Of a scalar integer expression. Descends through exact sums and products, and through the definitions of lets where
-// `through_lets`; `whole` is taken as an atom wherever it occurs. Too large ones become one atom. With `wrapping` it
-// descends through sums and products that wrap, too: the polynomial then holds modulo 2^width.
+// Of a scalar integer expression. Descends through exact sums and products, and through the definitions of
+// lets where `through_lets`; `whole` is taken as an atom wherever it occurs. Too large ones become one atom.
+// With `wrapping` it descends through sums and products that wrap, too: the polynomial then holds modulo
+// 2^width.
 struct PolyOptions {
   bool through_lets = true;
   const ExprNode* whole = nullptr;

@@ -16,17 +16,28 @@ constexpr const char* kRoleNames[] = {"input", "output", "prepared", "scratch"};
 
 const char* infix(OpCode op) {
   switch (op) {
-    case OpCode::kAdd: return " + ";
-    case OpCode::kSub: return " - ";
-    case OpCode::kMul: return " * ";
-    case OpCode::kDiv: return " / ";
-    case OpCode::kEq: return " == ";
-    case OpCode::kNe: return " != ";
-    case OpCode::kLt: return " < ";
-    case OpCode::kLe: return " <= ";
-    case OpCode::kGt: return " > ";
-    case OpCode::kGe: return " >= ";
-    default: return nullptr;
+    case OpCode::kAdd:
+      return " + ";
+    case OpCode::kSub:
+      return " - ";
+    case OpCode::kMul:
+      return " * ";
+    case OpCode::kDiv:
+      return " / ";
+    case OpCode::kEq:
+      return " == ";
+    case OpCode::kNe:
+      return " != ";
+    case OpCode::kLt:
+      return " < ";
+    case OpCode::kLe:
+      return " <= ";
+    case OpCode::kGt:
+      return " > ";
+    case OpCode::kGe:
+      return " >= ";
+    default:
+      return nullptr;
   }
 }
 
@@ -68,7 +79,8 @@ class Printer {
     if (fn.gpu) text(" gpu");
     text(" {\n");
     depth_ = 1;
-    for (int32_t i = 0; i < fn.arg_count && i < static_cast<int32_t>(fn.buffers.size()); ++i) argument(fn.buffers[i]);
+    for (int32_t i = 0; i < fn.arg_count && i < static_cast<int32_t>(fn.buffers.size()); ++i)
+      argument(fn.buffers[i]);
     for (const TileDim& tile : fn.tiles) {
       define(tile.extent.node);
       indent();
@@ -96,7 +108,8 @@ class Printer {
 
   void statement(const StmtNode& s) {
     switch (s.kind) {
-      case StmtKind::kBlock: return text("{");
+      case StmtKind::kBlock:
+        return text("{");
       case StmtKind::kFor:
         text("for ");
         bind(s.id);
@@ -140,7 +153,8 @@ class Printer {
           return number(b.align_bytes);
         }
         return buffer(s.id);
-      case StmtKind::kBarrier: return text("barrier");
+      case StmtKind::kBarrier:
+        return text("barrier");
       case StmtKind::kFail:
         text("fail ");
         number(s.code);
@@ -180,7 +194,8 @@ class Printer {
     number(id);
   }
 
-  // ---- abbreviations: parts that occur more than once get a name before the statement where they first occur
+  // ---- abbreviations: parts that occur more than once get a name before the statement where they first
+  // occur
   void count(const ExprNode* e) {
     if (!e || is_leaf(e)) return;
     uint8_t& uses = uses_[e->serial];
@@ -252,8 +267,10 @@ class Printer {
     const DType dtype = e.type.dtype;
     if (dtype == DType::kBool) return text(e.bits ? "true" : "false");
     if (e.kind == ExprKind::kInt) {
-      if (dtype == DType::kU64) number(static_cast<uint64_t>(e.bits));
-      else number(e.bits);
+      if (dtype == DType::kU64)
+        number(static_cast<uint64_t>(e.bits));
+      else
+        number(e.bits);
       if (dtype == DType::kI64) return;
     } else {
       const size_t start = out.size();
@@ -281,10 +298,15 @@ class Printer {
   void inner(const ExprNode& e) {
     switch (e.kind) {
       case ExprKind::kInt:
-      case ExprKind::kFloat: return constant(e);
-      case ExprKind::kVar: return bind(e.id);
-      case ExprKind::kSize: text("s"); return number(e.id);
-      case ExprKind::kUnary: return call(opcode_name(e.op), e);
+      case ExprKind::kFloat:
+        return constant(e);
+      case ExprKind::kVar:
+        return bind(e.id);
+      case ExprKind::kSize:
+        text("s");
+        return number(e.id);
+      case ExprKind::kUnary:
+        return call(opcode_name(e.op), e);
       case ExprKind::kBinary:
         if (const char* op = infix(e.op)) {
           text("(");
@@ -294,13 +316,23 @@ class Printer {
           return text(")");
         }
         return call(opcode_name(e.op), e);
-      case ExprKind::kFma: return call("fma", e);
-      case ExprKind::kSelect: return call("select", e);
-      case ExprKind::kCast: text("cast."); return call(dtype_name(e.type.dtype), e);
-      case ExprKind::kBitcast: text("bitcast."); return call(dtype_name(e.type.dtype), e);
-      case ExprKind::kSplat: return lanes_call("splat", e);
-      case ExprKind::kRamp: return lanes_call("ramp", e);
-      case ExprKind::kReduce: text("reduce."); return call(opcode_name(e.op), e);
+      case ExprKind::kFma:
+        return call("fma", e);
+      case ExprKind::kSelect:
+        return call("select", e);
+      case ExprKind::kCast:
+        text("cast.");
+        return call(dtype_name(e.type.dtype), e);
+      case ExprKind::kBitcast:
+        text("bitcast.");
+        return call(dtype_name(e.type.dtype), e);
+      case ExprKind::kSplat:
+        return lanes_call("splat", e);
+      case ExprKind::kRamp:
+        return lanes_call("ramp", e);
+      case ExprKind::kReduce:
+        text("reduce.");
+        return call(opcode_name(e.op), e);
       case ExprKind::kLoad: {
         element(e.id, e.a, e.b);
         const bool known = fn_ && e.id >= 0 && e.id < static_cast<int32_t>(fn_->buffers.size());
@@ -386,8 +418,8 @@ class Printer {
 };
 
 void print_phase(std::string& out, const char* head, const Phase& phase) {
-  base::append(out, head, " args=", base::join(phase.args, ","), " threads=", phase.threads, " grain=", phase.grain,
-               "\n", print(phase.fn));
+  base::append(out, head, " args=", base::join(phase.args, ","), " threads=", phase.threads,
+               " grain=", phase.grain, "\n", print(phase.fn));
 }
 
 }  // namespace
@@ -402,7 +434,8 @@ std::string print(const LoopFn& fn) {
 std::string print(const Program& program) {
   std::string out = "program\n";
   for (const ProgramBuffer& b : program.buffers) {
-    base::append(out, "buffer ", kRoleNames[static_cast<size_t>(b.role)], " ", b.index, " bytes=", b.size_bytes, "\n");
+    base::append(out, "buffer ", kRoleNames[static_cast<size_t>(b.role)], " ", b.index,
+                 " bytes=", b.size_bytes, "\n");
   }
   for (const int32_t i : program.in_place) base::append(out, "in_place ", i, "\n");
   for (const Phase& p : program.prepare) print_phase(out, "prepare", p);

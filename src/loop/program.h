@@ -1,5 +1,5 @@
-// Program: what a family builds for one group: prepare kernels that run once at load on constants (packing), phases
-// with a barrier between them, and the buffers that connect them.
+// Program: what a family builds for one group: prepare kernels that run once at load on constants (packing),
+// phases with a barrier between them, and the buffers that connect them.
 #pragma once
 
 #include <string>

@@ -36,7 +36,8 @@ int64_t floor_quotient(int64_t a, int64_t b) {  // b > 0
   return a / b - (a % b < 0);
 }
 Range floor_div_range(Range a, Range b) {  // b > 0
-  const int64_t c[] = {floor_quotient(a.lo, b.lo), floor_quotient(a.lo, b.hi), floor_quotient(a.hi, b.lo), floor_quotient(a.hi, b.hi)};
+  const int64_t c[] = {floor_quotient(a.lo, b.lo), floor_quotient(a.lo, b.hi), floor_quotient(a.hi, b.lo),
+                       floor_quotient(a.hi, b.hi)};
   return {*std::min_element(c, c + 4), *std::max_element(c, c + 4)};
 }
 Range floor_mod_range(Range a, Range b) {  // b > 0
@@ -51,9 +52,12 @@ int64_t bits_up_to(int64_t v) {
 
 Range type_range(DType t) {
   switch (t) {
-    case DType::kBool: return {0, 1};
-    case DType::kU64: return {0, kMax};
-    default: break;
+    case DType::kBool:
+      return {0, 1};
+    case DType::kU64:
+      return {0, kMax};
+    default:
+      break;
   }
   const int bits = static_cast<int>(dtype_bytes(t)) * 8;
   if (is_unsigned_int(t)) return {0, (int64_t{1} << bits) - 1};
@@ -123,19 +127,32 @@ void Ranges::assume(Expr cond) {
     if (var->kind != ExprKind::kVar && var->kind != ExprKind::kSize) return;
     const Range now = meet(of(var), bound);
     memo_.clear();
-    if (var->kind == ExprKind::kSize) sizes_[var->id] = now;
-    else vars_[var->id].range = now;
+    if (var->kind == ExprKind::kSize)
+      sizes_[var->id] = now;
+    else
+      vars_[var->id].range = now;
   };
   const Range ra = of(a), rb = of(b);
   const auto below = [](int64_t v) { return v == kMax || v == kMin ? v : v - 1; };
   const auto above = [](int64_t v) { return v == kMax || v == kMin ? v : v + 1; };
   switch (cond->op) {
-    case OpCode::kLt: narrow(a, {kMin, below(rb.hi)}); return narrow(b, {above(ra.lo), kMax});
-    case OpCode::kLe: narrow(a, {kMin, rb.hi}); return narrow(b, {ra.lo, kMax});
-    case OpCode::kGt: narrow(a, {above(rb.lo), kMax}); return narrow(b, {kMin, below(ra.hi)});
-    case OpCode::kGe: narrow(a, {rb.lo, kMax}); return narrow(b, {kMin, ra.hi});
-    case OpCode::kEq: narrow(a, rb); return narrow(b, ra);
-    default: return;
+    case OpCode::kLt:
+      narrow(a, {kMin, below(rb.hi)});
+      return narrow(b, {above(ra.lo), kMax});
+    case OpCode::kLe:
+      narrow(a, {kMin, rb.hi});
+      return narrow(b, {ra.lo, kMax});
+    case OpCode::kGt:
+      narrow(a, {above(rb.lo), kMax});
+      return narrow(b, {kMin, below(ra.hi)});
+    case OpCode::kGe:
+      narrow(a, {rb.lo, kMax});
+      return narrow(b, {kMin, ra.hi});
+    case OpCode::kEq:
+      narrow(a, rb);
+      return narrow(b, ra);
+    default:
+      return;
   }
 }
 
@@ -169,11 +186,23 @@ Ranges::Known Ranges::compute(const ExprNode* e) const {
   if (e->kind == ExprKind::kLoad) k.reads = true;
   const Fact* fact = find(e);
   switch (e->kind) {
-    case ExprKind::kInt: case ExprKind::kSize: k.index = true; break;
-    case ExprKind::kVar: k.index = fact ? fact->index : dtype == DType::kI64; break;
-    case ExprKind::kUnary: case ExprKind::kBinary: case ExprKind::kSelect: case ExprKind::kSplat: case ExprKind::kRamp:
-    case ExprKind::kCast: k.index = operands_index && !is_float(dtype); break;
-    default: break;
+    case ExprKind::kInt:
+    case ExprKind::kSize:
+      k.index = true;
+      break;
+    case ExprKind::kVar:
+      k.index = fact ? fact->index : dtype == DType::kI64;
+      break;
+    case ExprKind::kUnary:
+    case ExprKind::kBinary:
+    case ExprKind::kSelect:
+    case ExprKind::kSplat:
+    case ExprKind::kRamp:
+    case ExprKind::kCast:
+      k.index = operands_index && !is_float(dtype);
+      break;
+    default:
+      break;
   }
   bool wraps = false;
   k.range = compute_range(e, &wraps);
@@ -206,7 +235,8 @@ Range Ranges::compute_range(const ExprNode* e, bool* wraps) const {
       const auto it = sizes_.find(e->id);
       return it == sizes_.end() ? Range{0, kMax} : it->second;
     }
-    case ExprKind::kSplat: return a;
+    case ExprKind::kSplat:
+      return a;
     case ExprKind::kRamp: {
       const Range span = product_of({0, e->type.lanes - 1}, {e->bits, e->bits});
       return checked(sum_of(a, span));
@@ -215,46 +245,67 @@ Range Ranges::compute_range(const ExprNode* e, bool* wraps) const {
       if (e->op == OpCode::kNeg) return checked(-a);
       if (e->op == OpCode::kAbs) return checked(a.lo >= 0 ? a : Range{0, std::max(a.hi, (-a).hi)});
       return all;
-    case ExprKind::kSelect: return join(b, known(e->c).range);
+    case ExprKind::kSelect:
+      return join(b, known(e->c).range);
     case ExprKind::kCast: {
       if (is_float(e->a->type.dtype)) return all;
       if (dtype == DType::kBool) return all;
-      *wraps = a.lo < all.lo || a.hi > all.hi || (e->a->type.dtype == DType::kU64 && dtype == DType::kI64 && a.hi == kMax);
+      *wraps = a.lo < all.lo || a.hi > all.hi ||
+               (e->a->type.dtype == DType::kU64 && dtype == DType::kI64 && a.hi == kMax);
       return a;
     }
-    case ExprKind::kShuffle: return join(a, b);
-    case ExprKind::kReduce: return e->op == OpCode::kMin || e->op == OpCode::kMax ? a : all;
-    case ExprKind::kBinary: break;
-    default: return all;
+    case ExprKind::kShuffle:
+      return join(a, b);
+    case ExprKind::kReduce:
+      return e->op == OpCode::kMin || e->op == OpCode::kMax ? a : all;
+    case ExprKind::kBinary:
+      break;
+    default:
+      return all;
   }
   // A zero divisor and an overlong shift are excluded by the program, so bounds need not consider them.
   const Range divisor_range{std::max<int64_t>(b.lo, 1), b.hi};
   switch (e->op) {
-    case OpCode::kAdd: return checked(sum_of(a, b));
-    case OpCode::kSub: return checked(sum_of(a, -b));
-    case OpCode::kMul: return checked(product_of(a, b));
-    case OpCode::kFloorDiv: return b.lo >= 0 && b.hi >= 1 ? floor_div_range(a, divisor_range) : all;
-    case OpCode::kFloorMod: return b.lo >= 0 && b.hi >= 1 ? floor_mod_range(a, divisor_range) : all;
-    case OpCode::kDiv: return a.lo >= 0 && b.lo >= 0 && b.hi >= 1 ? floor_div_range(a, divisor_range) : all;
-    case OpCode::kRem: return a.lo >= 0 && b.lo >= 0 && b.hi >= 1 ? floor_mod_range(a, divisor_range) : all;
-    case OpCode::kMin: return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
-    case OpCode::kMax: return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+    case OpCode::kAdd:
+      return checked(sum_of(a, b));
+    case OpCode::kSub:
+      return checked(sum_of(a, -b));
+    case OpCode::kMul:
+      return checked(product_of(a, b));
+    case OpCode::kFloorDiv:
+      return b.lo >= 0 && b.hi >= 1 ? floor_div_range(a, divisor_range) : all;
+    case OpCode::kFloorMod:
+      return b.lo >= 0 && b.hi >= 1 ? floor_mod_range(a, divisor_range) : all;
+    case OpCode::kDiv:
+      return a.lo >= 0 && b.lo >= 0 && b.hi >= 1 ? floor_div_range(a, divisor_range) : all;
+    case OpCode::kRem:
+      return a.lo >= 0 && b.lo >= 0 && b.hi >= 1 ? floor_mod_range(a, divisor_range) : all;
+    case OpCode::kMin:
+      return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
+    case OpCode::kMax:
+      return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
     case OpCode::kAnd:
       if (b.lo >= 0) return {0, a.lo >= 0 ? std::min(a.hi, b.hi) : b.hi};
       return a.lo >= 0 ? Range{0, a.hi} : all;
-    case OpCode::kOr: case OpCode::kXor:
+    case OpCode::kOr:
+    case OpCode::kXor:
       if (a.lo < 0 || b.lo < 0 || a.hi == kMax || b.hi == kMax) return all;
       return {0, bits_up_to(std::max(a.hi, b.hi))};
     case OpCode::kShl:
-      if (b.is_single() && b.lo >= 0 && b.lo < 62) return checked(product_of(a, {int64_t{1} << b.lo, int64_t{1} << b.lo}));
+      if (b.is_single() && b.lo >= 0 && b.lo < 62)
+        return checked(product_of(a, {int64_t{1} << b.lo, int64_t{1} << b.lo}));
       *wraps = true;
       return all;
-    case OpCode::kAShr: case OpCode::kLShr: {
+    case OpCode::kAShr:
+    case OpCode::kLShr: {
       // ashr of a signed type and lshr of what is not negative divide; other mixes look at bits.
-      const bool divides = b.is_single() && b.lo >= 0 && b.lo < 62 && (is_signed_int(dtype) ? e->op == OpCode::kAShr || a.lo >= 0 : e->op == OpCode::kLShr && a.hi != kMax);
+      const bool divides = b.is_single() && b.lo >= 0 && b.lo < 62 &&
+                           (is_signed_int(dtype) ? e->op == OpCode::kAShr || a.lo >= 0
+                                                 : e->op == OpCode::kLShr && a.hi != kMax);
       return divides ? floor_div_range(a, {int64_t{1} << b.lo, int64_t{1} << b.lo}) : all;
     }
-    default: return all;
+    default:
+      return all;
   }
 }
 
@@ -262,29 +313,41 @@ int64_t Ranges::compute_divisor(const ExprNode* e, bool exact) const {
   if (is_float(e->type.dtype) || !exact) return 1;
   const auto of_part = [&](const ExprNode* part) { return known(part).divisor; };
   switch (e->kind) {
-    case ExprKind::kInt: return e->bits == kMin ? 1 : std::abs(e->bits);
+    case ExprKind::kInt:
+      return e->bits == kMin ? 1 : std::abs(e->bits);
     case ExprKind::kVar: {
       const Fact* fact = find(e);
       return fact ? fact->divisor : 1;
     }
-    case ExprKind::kSplat: return of_part(e->a);
-    case ExprKind::kSelect: return std::gcd(of_part(e->b), of_part(e->c));
-    case ExprKind::kBinary: break;
-    default: return 1;
+    case ExprKind::kSplat:
+      return of_part(e->a);
+    case ExprKind::kSelect:
+      return std::gcd(of_part(e->b), of_part(e->c));
+    case ExprKind::kBinary:
+      break;
+    default:
+      return 1;
   }
   if (is_comparison(e->op)) return 1;
   const int64_t a = of_part(e->a), b = of_part(e->b);
   switch (e->op) {
-    case OpCode::kAdd: case OpCode::kSub: case OpCode::kMin: case OpCode::kMax: case OpCode::kFloorMod:
-    case OpCode::kRem: return std::gcd(a, b);
+    case OpCode::kAdd:
+    case OpCode::kSub:
+    case OpCode::kMin:
+    case OpCode::kMax:
+    case OpCode::kFloorMod:
+    case OpCode::kRem:
+      return std::gcd(a, b);
     case OpCode::kMul: {
       int64_t product = 0;
       return __builtin_mul_overflow(a, b, &product) ? 1 : product;
     }
-    case OpCode::kFloorDiv: case OpCode::kDiv:
+    case OpCode::kFloorDiv:
+    case OpCode::kDiv:
       if (e->b->kind == ExprKind::kInt && e->b->bits > 0 && a % e->b->bits == 0) return a / e->b->bits;
       return 1;
-    default: return 1;
+    default:
+      return 1;
   }
 }
 

@@ -1,8 +1,9 @@
 // What is known about variables and sizes, and what follows for expressions: bounds, divisors, orderings.
 //
-// Loops and tiles put their facts in, the simplifier asks. Bounds are of the mathematical value; an i64 expression over
-// loop variables, tiles, sizes and constants (an index) counts as never overflowing (ir.h), every other one as wrapping
-// wherever its bounds do not exclude it. An i64 variable of which nothing was said counts as an index without bounds.
+// Loops and tiles put their facts in, the simplifier asks. Bounds are of the mathematical value; an i64
+// expression over loop variables, tiles, sizes and constants (an index) counts as never overflowing (ir.h),
+// every other one as wrapping wherever its bounds do not exclude it. An i64 variable of which nothing was
+// said counts as an index without bounds.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,8 @@ class Ranges {
   void bind(Expr var, Expr begin, Expr end, int64_t step = 1);
   // A let.
   void define(Expr var, Expr value);
-  // Takes over what a condition says that holds from here on: comparisons of a variable, and their conjunctions.
+  // Takes over what a condition says that holds from here on: comparisons of a variable, and their
+  // conjunctions.
   void assume(Expr cond);
 
   // Bounds of a scalar integer expression, or of all lanes of a vector.

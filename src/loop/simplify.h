@@ -1,8 +1,9 @@
 // The simplifier: rewrites expressions and functions to cheaper equal ones, with what is known about ranges.
 //
-// It undoes the index arithmetic of tiles and layouts: quotients and remainders of mixed-radix sums, comparisons, minima
-// and masks that ranges decide, quotients of ramps that stay inside of one block, loops of no or one iteration, lets
-// that nobody uses. Floating point arithmetic is never changed beyond what the makers fold.
+// It undoes the index arithmetic of tiles and layouts: quotients and remainders of mixed-radix sums,
+// comparisons, minima and masks that ranges decide, quotients of ramps that stay inside of one block, loops
+// of no or one iteration, lets that nobody uses. Floating point arithmetic is never changed beyond what the
+// makers fold.
 #pragma once
 
 #include "loop/ranges.h"

@@ -19,17 +19,22 @@ struct Lanes {
   int64_t step = 0;
 };
 bool as_lanes(Expr e, Lanes* out) {
-  if (e->type.lanes == 1) *out = {e, 0};
-  else if (e->kind == ExprKind::kSplat) *out = {{e->a}, 0};
-  else if (e->kind == ExprKind::kRamp) *out = {{e->a}, e->bits};
-  else return false;
+  if (e->type.lanes == 1)
+    *out = {e, 0};
+  else if (e->kind == ExprKind::kSplat)
+    *out = {{e->a}, 0};
+  else if (e->kind == ExprKind::kRamp)
+    *out = {{e->a}, e->bits};
+  else
+    return false;
   return true;
 }
 Expr from_lanes(Expr base, int64_t step, int32_t lanes) { return ramp(base, step, lanes); }
 
 class Simplifier {
  public:
-  Simplifier(const Ranges& ranges, const Replacements* replacements) : ranges_(ranges), replacements_(replacements) {}
+  Simplifier(const Ranges& ranges, const Replacements* replacements)
+      : ranges_(ranges), replacements_(replacements) {}
 
   Expr apply(Expr e) {
     if (!e) return e;
@@ -59,17 +64,22 @@ class Simplifier {
     if (is_comparison(e->op)) return compare(e, a, b);
     switch (e->op) {
       case OpCode::kMin:
-      case OpCode::kMax: return choose(e, a, b);
-      case OpCode::kFloorDiv: return divide(e, a, b, false);
-      case OpCode::kFloorMod: return divide(e, a, b, true);
+      case OpCode::kMax:
+        return choose(e, a, b);
+      case OpCode::kFloorDiv:
+        return divide(e, a, b, false);
+      case OpCode::kFloorMod:
+        return divide(e, a, b, true);
       case OpCode::kDiv:
       case OpCode::kRem:
         // Toward zero and toward minus infinity agree on what is not negative.
         return ranges_.of({e->a}).lo >= 0 ? divide(e, a, b, e->op == OpCode::kRem) : Expr{};
       case OpCode::kAdd:
       case OpCode::kSub:
-      case OpCode::kMul: return e->type.lanes == 1 ? collect(e) : Expr{};
-      default: return {};
+      case OpCode::kMul:
+        return e->type.lanes == 1 ? collect(e) : Expr{};
+      default:
+        return {};
     }
   }
 
@@ -92,7 +102,8 @@ class Simplifier {
 
   bool comparable(Expr e, const Lanes& a, const Lanes& b) const {
     const int64_t limit = int64_t{1} << 40;
-    return !unsigned_wide(e) && exact({e->a}) && exact({e->b}) && std::abs(a.step) < limit && std::abs(b.step) < limit;
+    return !unsigned_wide(e) && exact({e->a}) && exact({e->b}) && std::abs(a.step) < limit &&
+           std::abs(b.step) < limit;
   }
 
   Expr compare(Expr e, const Lanes& a, const Lanes& b) {
@@ -183,7 +194,8 @@ class Simplifier {
 
   Expr divide_scalar(Expr a, Expr d, bool remainder) {
     // Nothing to split, but the range says that it is one period: also for data that could wrap.
-    const Range periods = floor_quotient_of(ranges_.of(a), {std::max<int64_t>(ranges_.of(d).lo, 1), ranges_.of(d).hi});
+    const Range periods =
+        floor_quotient_of(ranges_.of(a), {std::max<int64_t>(ranges_.of(d).lo, 1), ranges_.of(d).hi});
     if (periods == Range{0, 0}) return remainder ? a : int_const(*a->context, 0, a->type.dtype);
     if (const Expr e = divide_nested(a, d, remainder)) return e;
     Quotient q;
@@ -227,7 +239,9 @@ class Simplifier {
   // (x / b) / d = x / (b d), (x % (d m)) % d = x % d
   Expr divide_nested(Expr a, Expr d, bool remainder) {
     int64_t inner = 0, outer = 0, product = 0;
-    if (a->kind != ExprKind::kBinary || !as_int(d, &outer) || !as_int({a->b}, &inner) || inner < 1 || outer < 1) return {};
+    if (a->kind != ExprKind::kBinary || !as_int(d, &outer) || !as_int({a->b}, &inner) || inner < 1 ||
+        outer < 1)
+      return {};
     if (!remainder && a->op == OpCode::kFloorDiv && !__builtin_mul_overflow(inner, outer, &product) &&
         canonical_bits(product, a->type.dtype) == product) {
       return floor_div({a->a}, int_const(*a->context, product, a->type.dtype));
@@ -245,8 +259,9 @@ class Simplifier {
     const int64_t least = std::min<int64_t>(span, 0), most = std::max<int64_t>(span, 0);
     Quotient q;
     if (!split_by(a.base, d, &q)) return {};
-    const bool inside = (nonnegative(q.rest + poly_constant(least)) &&
-                         nonnegative(q.d - q.rest - poly_constant(most + 1))) || aligned(q, least, most);
+    const bool inside =
+        (nonnegative(q.rest + poly_constant(least)) && nonnegative(q.d - q.rest - poly_constant(most + 1))) ||
+        aligned(q, least, most);
     if (inside) {
       const Expr scalar = binary(remainder ? OpCode::kFloorMod : OpCode::kFloorDiv, a.base, d);
       return from_lanes(scalar, remainder ? a.step : 0, e->type.lanes);
@@ -259,7 +274,8 @@ class Simplifier {
     return {};
   }
 
-  // All but the constant of the rest is a multiple of g, and so is d: the lanes then stay inside of a block of g.
+  // All but the constant of the rest is a multiple of g, and so is d: the lanes then stay inside of a block
+  // of g.
   bool aligned(const Quotient& q, int64_t least, int64_t most) const {
     int64_t g = q.divisor.coef;
     for (const ExprNode* atom : q.divisor.atoms) {
@@ -310,7 +326,8 @@ class Simplifier {
         Poly c;
         c.terms.push_back(std::move(others));
         const Poly x = poly_of({m->a}, ranges_, plain), d = poly_of({m->b}, ranges_, plain);
-        const Poly quotient = poly_of(apply(floor_div({m->a}, {m->b})), ranges_, plain), remainder = poly_of({m}, ranges_, plain);
+        const Poly quotient = poly_of(apply(floor_div({m->a}, {m->b})), ranges_, plain),
+                   remainder = poly_of({m}, ranges_, plain);
         Poly joined = p - c * (d * quotient + remainder) + c * x;
         if (!joined.valid || joined.terms.size() >= p.terms.size()) continue;
         p = std::move(joined);

@@ -46,17 +46,23 @@ class FunctionSimplifier {
         }
         return block(std::move(body));
       }
-      case StmtKind::kFor: return loop(s);
-      case StmtKind::kIf: return branch(s);
-      case StmtKind::kLet: return let(s);
-      case StmtKind::kStore: return store(fn_.buffers[static_cast<size_t>(s.id)], apply(s.a), apply(s.b), apply(s.c));
+      case StmtKind::kFor:
+        return loop(s);
+      case StmtKind::kIf:
+        return branch(s);
+      case StmtKind::kLet:
+        return let(s);
+      case StmtKind::kStore:
+        return store(fn_.buffers[static_cast<size_t>(s.id)], apply(s.a), apply(s.b), apply(s.c));
       case StmtKind::kAlloc: {
         Stmt body = visit(*s.body[0]);
         if (body->body.empty()) return nullptr;
         return alloc(fn_.buffers[static_cast<size_t>(s.id)], std::move(body));
       }
-      case StmtKind::kBarrier: return barrier();
-      case StmtKind::kFail: return fail(apply(s.a), static_cast<FailCode>(s.code), apply(s.b), apply(s.c));
+      case StmtKind::kBarrier:
+        return barrier();
+      case StmtKind::kFail:
+        return fail(apply(s.a), static_cast<FailCode>(s.code), apply(s.b), apply(s.c));
     }
     return nullptr;
   }
@@ -88,12 +94,18 @@ class FunctionSimplifier {
     if (cond->kind != ExprKind::kBinary || is_float(cond->a->type.dtype)) return {};
     const Expr a{cond->a}, b{cond->b};
     switch (cond->op) {
-      case OpCode::kLt: return ge(a, b);
-      case OpCode::kLe: return gt(a, b);
-      case OpCode::kGt: return le(a, b);
-      case OpCode::kGe: return lt(a, b);
-      case OpCode::kNe: return eq(a, b);
-      default: return {};
+      case OpCode::kLt:
+        return ge(a, b);
+      case OpCode::kLe:
+        return gt(a, b);
+      case OpCode::kGt:
+        return le(a, b);
+      case OpCode::kGe:
+        return lt(a, b);
+      case OpCode::kNe:
+        return eq(a, b);
+      default:
+        return {};
     }
   }
   Stmt branch(const StmtNode& s) {
@@ -109,7 +121,9 @@ class FunctionSimplifier {
     return if_then(cond, std::move(yes), std::move(no));
   }
 
-  static bool is_plain(Expr e) { return is_const(e) || e->kind == ExprKind::kVar || e->kind == ExprKind::kSize; }
+  static bool is_plain(Expr e) {
+    return is_const(e) || e->kind == ExprKind::kVar || e->kind == ExprKind::kSize;
+  }
   Stmt let(const StmtNode& s) {
     const Expr value = apply(s.a);
     if (is_plain(value)) {

@@ -1,8 +1,9 @@
 // The canonical text of a LoopFn and of a Program, and its parser (grammar: schemas/loop-text.md).
 //
-// Golden tests, bug reports, binary keys and the border to libfrit-codegen use it. Variables and buffers are numbered by
-// position, so equal functions have equal texts whatever order they were built in; print(parse(t)) == t for every t
-// that print made. The parser checks structure only; types and scopes are the verifier's business.
+// Golden tests, bug reports, binary keys and the border to libfrit-codegen use it. Variables and buffers are
+// numbered by position, so equal functions have equal texts whatever order they were built in;
+// print(parse(t)) == t for every t that print made. The parser checks structure only; types and scopes are
+// the verifier's business.
 #pragma once
 
 #include <string>
@@ -23,7 +24,8 @@ Result<Program> parse_program(std::string_view text);
 base::Hash128 text_hash(const LoopFn& fn);
 base::Hash128 text_hash(const Program& program);
 
-// For messages: one line with the variables' own ids, deep parts shown as "...". A statement without its body.
+// For messages: one line with the variables' own ids, deep parts shown as "...". A statement without its
+// body.
 std::string brief(Expr e);
 std::string brief(const StmtNode& stmt);
 

@@ -7,14 +7,14 @@
 #include "loop/scalar.h"
 #include "loop/scratch.h"
 #include "loop/text.h"
+#include "loop/unrolled_values.h"
 
 namespace frit::loop {
 
 namespace {
 
 constexpr int32_t kMaxLanes = 4096;
-constexpr int64_t kMaxCombinations = 1 << 16;
-constexpr int64_t kMaxVisits = 1 << 20;  // of nodes, while one index is checked
+constexpr int64_t kMaxUnrolledTrips = 1 << 20;
 
 constexpr uint8_t kGood = 1, kOfSizes = 2, kUnrollConstant = 4;
 
@@ -24,15 +24,6 @@ bool is_index(Type t) { return t.dtype == DType::kI64 || t.dtype == DType::kI32;
 std::string type_text(Type t) {
   return t.lanes == 1 ? dtype_name(t.dtype) : base::text_of(dtype_name(t.dtype), "x", t.lanes);
 }
-
-struct Binding {
-  bool bound = false;
-  Type type;
-  // Of an unrolled loop: its values. Of a let: the value, where that is constant once loops are expanded.
-  bool unrolled = false;
-  int64_t begin = 0, end = 0, step = 1;
-  const ExprNode* constant = nullptr;
-};
 
 class Verifier {
  public:
@@ -115,15 +106,18 @@ class Verifier {
     }
     if (is_arg) {
       for (const int32_t other : b.may_alias) {
-        if (other < 0 || other >= fn_.arg_count || other == index) return fail(name, " may alias argument ", other);
+        if (other < 0 || other >= fn_.arg_count || other == index)
+          return fail(name, " may alias argument ", other);
       }
       if (b.in_place && b.may_alias.empty()) return fail(name, " is in place of nothing");
       return true;
     }
     int64_t size = 0;
-    if (!as_int(b.size, &size)) return fail(name, " is local and has the run-time size '", brief(b.size), "'");
+    if (!as_int(b.size, &size))
+      return fail(name, " is local and has the run-time size '", brief(b.size), "'");
     if (size < 1 || size > (int64_t{1} << 40)) return fail(name, " has size ", size);
-    if (b.space == Space::kShared && !fn_.gpu) return fail(name, " is shared in a function that is not for a gpu");
+    if (b.space == Space::kShared && !fn_.gpu)
+      return fail(name, " is shared in a function that is not for a gpu");
     return true;
   }
 
@@ -135,7 +129,8 @@ class Verifier {
   Mark open() const { return {marked_.size(), bound_.size(), allocated_.size()}; }
   void close(const Mark& mark) {
     for (; marked_.size() > mark.good; marked_.pop_back()) good_[marked_.back()] = 0;
-    for (; bound_.size() > mark.bound; bound_.pop_back()) vars_[static_cast<size_t>(bound_.back())].bound = false;
+    for (; bound_.size() > mark.bound; bound_.pop_back())
+      vars_[static_cast<size_t>(bound_.back())].bound = false;
     for (; allocated_.size() > mark.allocated; allocated_.pop_back()) states_[allocated_.back()].live = false;
   }
   bool bind(int32_t id, Type type) {
@@ -176,27 +171,52 @@ class Verifier {
       if (part) flags &= good_[part->serial];
     }
     switch (e.kind) {
-      case ExprKind::kInt: return flags;
-      case ExprKind::kSize: return kOfSizes;
-      case ExprKind::kLoad: return 0;
+      case ExprKind::kInt:
+        return flags;
+      case ExprKind::kSize:
+        return kOfSizes;
+      case ExprKind::kLoad:
+        return 0;
       case ExprKind::kVar: {
         const Binding& v = vars_[static_cast<size_t>(e.id)];
         return v.unrolled || v.constant ? kUnrollConstant : 0;
       }
-      case ExprKind::kUnary: case ExprKind::kBinary: case ExprKind::kSelect: case ExprKind::kCast:
+      case ExprKind::kUnary:
+      case ExprKind::kBinary:
+      case ExprKind::kSelect:
+      case ExprKind::kCast:
         return e.type.lanes == 1 && !is_float(e.type.dtype) ? flags : flags & kOfSizes;
-      default: return flags & kOfSizes;
+      default:
+        return flags & kOfSizes;
     }
   }
   bool operands(Expr e) {
     int expected = 0;
     switch (e->kind) {
-      case ExprKind::kInt: case ExprKind::kFloat: case ExprKind::kVar: case ExprKind::kSize: break;
-      case ExprKind::kUnary: case ExprKind::kCast: case ExprKind::kBitcast: case ExprKind::kSplat:
-      case ExprKind::kRamp: case ExprKind::kReduce: expected = 1; break;
-      case ExprKind::kBinary: case ExprKind::kShuffle: expected = 2; break;
-      case ExprKind::kFma: case ExprKind::kSelect: expected = 3; break;
-      case ExprKind::kLoad: expected = e->b ? 2 : 1; break;
+      case ExprKind::kInt:
+      case ExprKind::kFloat:
+      case ExprKind::kVar:
+      case ExprKind::kSize:
+        break;
+      case ExprKind::kUnary:
+      case ExprKind::kCast:
+      case ExprKind::kBitcast:
+      case ExprKind::kSplat:
+      case ExprKind::kRamp:
+      case ExprKind::kReduce:
+        expected = 1;
+        break;
+      case ExprKind::kBinary:
+      case ExprKind::kShuffle:
+        expected = 2;
+        break;
+      case ExprKind::kFma:
+      case ExprKind::kSelect:
+        expected = 3;
+        break;
+      case ExprKind::kLoad:
+        expected = e->b ? 2 : 1;
+        break;
     }
     const ExprNode* parts[] = {e->a, e->b, e->c};
     for (int i = 0; i < 3; ++i) {
@@ -232,30 +252,38 @@ class Verifier {
         return has_type(e, vars_[static_cast<size_t>(e->id)].type);
       }
       case ExprKind::kSize:
-        if (e->id < 0 || e->id >= fn_.size_count) return fail_at(e, "is not one of ", fn_.size_count, " sizes");
+        if (e->id < 0 || e->id >= fn_.size_count)
+          return fail_at(e, "is not one of ", fn_.size_count, " sizes");
         return has_type(e, Type{});
       case ExprKind::kUnary:
         if (!is_unary(e->op) || !op_allowed(e->op, type.dtype)) return no_op(e);
         return has_type(e, e->a->type);
-      case ExprKind::kBinary: return binary(e);
+      case ExprKind::kBinary:
+        return binary(e);
       case ExprKind::kFma:
         if (!is_float(type.dtype)) return no_op(e);
         return same_types(e, e->a, e->b) && same_types(e, e->a, e->c) && has_type(e, e->a->type);
       case ExprKind::kSelect:
         if (e->a->type != Type{DType::kBool, type.lanes}) {
-          return fail_at(e, "condition has type ", type_text(e->a->type), " for a value of ", type_text(type));
+          return fail_at(e, "condition has type ", type_text(e->a->type), " for a value of ",
+                         type_text(type));
         }
         return same_types(e, e->b, e->c) && has_type(e, e->b->type);
-      case ExprKind::kCast: return has_type(e, {type.dtype, e->a->type.lanes});
-      case ExprKind::kBitcast: return bitcast(e);
+      case ExprKind::kCast:
+        return has_type(e, {type.dtype, e->a->type.lanes});
+      case ExprKind::kBitcast:
+        return bitcast(e);
       case ExprKind::kSplat:
       case ExprKind::kRamp:
         if (e->a->type.lanes != 1) return fail_at(e, "has an operand of ", e->a->type.lanes, " lanes");
         if (e->kind == ExprKind::kRamp && !is_integer(type.dtype)) return no_op(e);
         return has_type(e, {e->a->type.dtype, type.lanes});
-      case ExprKind::kLoad: return load(e);
-      case ExprKind::kReduce: return reduce(e);
-      case ExprKind::kShuffle: return shuffle(e);
+      case ExprKind::kLoad:
+        return load(e);
+      case ExprKind::kReduce:
+        return reduce(e);
+      case ExprKind::kShuffle:
+        return shuffle(e);
     }
     return fail("expression of an unknown kind");
   }
@@ -280,8 +308,10 @@ class Verifier {
   }
   bool bitcast(Expr e) {
     const Type from = e->a->type, to = e->type;
-    if (from.dtype == DType::kBool || to.dtype == DType::kBool) return fail_at(e, "masks have no bits to cast");
-    if (static_cast<size_t>(from.lanes) * dtype_bytes(from.dtype) == static_cast<size_t>(to.lanes) * dtype_bytes(to.dtype)) {
+    if (from.dtype == DType::kBool || to.dtype == DType::kBool)
+      return fail_at(e, "masks have no bits to cast");
+    if (static_cast<size_t>(from.lanes) * dtype_bytes(from.dtype) ==
+        static_cast<size_t>(to.lanes) * dtype_bytes(to.dtype)) {
       return true;
     }
     return fail_at(e, "casts the bits of ", type_text(from), " to ", type_text(to));
@@ -289,9 +319,16 @@ class Verifier {
   bool reduce(Expr e) {
     const Type from = e->a->type;
     switch (e->op) {
-      case OpCode::kAdd: case OpCode::kMul: case OpCode::kMin: case OpCode::kMax:
-      case OpCode::kAnd: case OpCode::kOr: case OpCode::kXor: break;
-      default: return no_op(e);
+      case OpCode::kAdd:
+      case OpCode::kMul:
+      case OpCode::kMin:
+      case OpCode::kMax:
+      case OpCode::kAnd:
+      case OpCode::kOr:
+      case OpCode::kXor:
+        break;
+      default:
+        return no_op(e);
     }
     if (!op_allowed(e->op, from.dtype)) return fail_at(e, "no such operation on ", type_text(from));
     if (!std::has_single_bit(static_cast<uint32_t>(from.lanes))) {
@@ -340,7 +377,8 @@ class Verifier {
     if (type.dtype != b.dtype) {
       return fail_at(at, "moves ", type_text(type), ", b", b.id, " holds ", dtype_name(b.dtype));
     }
-    if (!is_index(index->type)) return fail_at(at, "index has type ", type_text(index->type), ", expected i64 or i32");
+    if (!is_index(index->type))
+      return fail_at(at, "index has type ", type_text(index->type), ", expected i64 or i32");
     if (mask && mask->type != Type{DType::kBool, type.lanes}) {
       return fail_at(at, "mask has type ", type_text(mask->type), " for ", type.lanes, " lanes");
     }
@@ -366,108 +404,13 @@ class Verifier {
   // ---- register buffers: constant indices within bounds once unrolled loops are expanded
   template <class Node>
   bool register_index(const Node& at, const Buffer& b, Expr index) {
-    int64_t size = 0, lo = 0, hi = 0;
-    visits_ = 0;
-    as_int(b.size, &size);
     if (!has(index.node, kUnrollConstant)) {
       return fail_at(at, "index of a register buffer is not constant once loops are unrolled");
     }
-    if (affine_range(index.node, &lo, &hi) && lo >= 0 && hi < size) return true;
-    free_.clear();
-    collect(index.node);
-    int64_t combinations = 1;
-    for (const int32_t id : free_) {
-      const Binding& v = vars_[static_cast<size_t>(id)];
-      const int64_t trips = v.end > v.begin ? (v.end - v.begin - 1) / v.step + 1 : 0;
-      if (trips == 0) return true;  // never runs
-      if (trips > kMaxCombinations || (combinations *= trips) > kMaxCombinations) {
-        return fail_at(at, "index of a register buffer takes too many values to check");
-      }
-    }
-    for (int64_t n = 0; n < combinations; ++n) {
-      int64_t rest = n;
-      for (const int32_t id : free_) {
-        Binding& v = vars_[static_cast<size_t>(id)];
-        const int64_t trips = (v.end - v.begin - 1) / v.step + 1;
-        values_[static_cast<size_t>(id)] = v.begin + rest % trips * v.step;
-        rest /= trips;
-      }
-      int64_t value = 0;
-      if (!evaluate(index.node, &value)) return fail_at(at, "index of a register buffer cannot be evaluated");
-      if (value < 0 || value >= size) {
-        return fail_at(at, "index of a register buffer takes the value ", value, ", its size is ", size);
-      }
-    }
-    return true;
-  }
-  // Bounds of sums and of products with constants; exact where each variable occurs once.
-  bool affine_range(const ExprNode* e, int64_t* lo, int64_t* hi) {
-    constexpr int64_t kBig = int64_t{1} << 30;
-    if (++visits_ > kMaxVisits) return false;
-    if (e->kind == ExprKind::kInt) {
-      *lo = *hi = e->bits;
-      return e->bits >= -kBig && e->bits <= kBig;
-    }
-    if (e->kind == ExprKind::kVar) {
-      const Binding& v = vars_[static_cast<size_t>(e->id)];
-      if (v.constant) return affine_range(v.constant, lo, hi);
-      if (v.end <= v.begin || v.begin < -kBig || v.end > kBig) return false;
-      *lo = v.begin;
-      *hi = v.begin + (v.end - v.begin - 1) / v.step * v.step;
-      return true;
-    }
-    int64_t a = 0, b = 0, c = 0, d = 0;
-    if (e->kind != ExprKind::kBinary || (e->op != OpCode::kAdd && e->op != OpCode::kMul)) return false;
-    if (!affine_range(e->a, &a, &b) || !affine_range(e->b, &c, &d)) return false;
-    if (e->op == OpCode::kAdd) {
-      *lo = a + c;
-      *hi = b + d;
-    } else {
-      if (c != d) return false;
-      *lo = std::min(a * c, b * c);
-      *hi = std::max(a * c, b * c);
-    }
-    return *lo >= -kBig && *hi <= kBig;
-  }
-  void collect(const ExprNode* e) {
-    if (!e || ++visits_ > kMaxVisits) return;
-    if (e->kind == ExprKind::kVar) {
-      const Binding& v = vars_[static_cast<size_t>(e->id)];
-      if (v.constant) return collect(v.constant);
-      for (const int32_t id : free_) {
-        if (id == e->id) return;
-      }
-      free_.push_back(e->id);
-      values_.resize(vars_.size());
-    }
-    collect(e->a);
-    collect(e->b);
-    collect(e->c);
-  }
-  bool evaluate(const ExprNode* e, int64_t* out) {
-    int64_t a = 0, b = 0, c = 0;
-    if (++visits_ > kMaxVisits) return false;
-    switch (e->kind) {
-      case ExprKind::kInt: *out = e->bits; return true;
-      case ExprKind::kVar: {
-        const Binding& v = vars_[static_cast<size_t>(e->id)];
-        if (v.constant) return evaluate(v.constant, out);
-        *out = values_[static_cast<size_t>(e->id)];
-        return true;
-      }
-      case ExprKind::kUnary: return evaluate(e->a, &a) && fold_unary(e->op, e->a->type.dtype, a, out);
-      case ExprKind::kBinary:
-        return evaluate(e->a, &a) && evaluate(e->b, &b) && fold_binary(e->op, e->a->type.dtype, a, b, out);
-      case ExprKind::kSelect:
-        if (!evaluate(e->a, &a) || !evaluate(e->b, &b) || !evaluate(e->c, &c)) return false;
-        *out = a ? b : c;
-        return true;
-      case ExprKind::kCast:
-        if (!evaluate(e->a, &a)) return false;
-        *out = fold_cast(e->a->type.dtype, e->type.dtype, a);
-        return true;
-      default: return false;
-    }
+    int64_t size = 0;
+    as_int(b.size, &size);
+    const std::string wrong = UnrolledValues(vars_).outside(index, size);
+    return wrong.empty() || fail_at(at, "index of a register buffer ", wrong);
   }
 
   // ---- statements
@@ -499,21 +442,28 @@ class Verifier {
       return true;
     }
     switch (s.kind) {
-      case StmtKind::kFor: return loop(s);
+      case StmtKind::kFor:
+        return loop(s);
       case StmtKind::kIf:
         if (!expr(s.a)) return false;
         if (s.a->type != Type{DType::kBool, 1}) return fail_at(s, "condition is ", type_text(s.a->type));
         return scoped(s, 2);
-      case StmtKind::kLet: return let(s);
-      case StmtKind::kStore: return store(s);
-      case StmtKind::kAlloc: return alloc(s);
-      case StmtKind::kBarrier: return fn_.gpu || fail("barrier in a function that is not for a gpu");
+      case StmtKind::kLet:
+        return let(s);
+      case StmtKind::kStore:
+        return store(s);
+      case StmtKind::kAlloc:
+        return alloc(s);
+      case StmtKind::kBarrier:
+        return fn_.gpu || fail("barrier in a function that is not for a gpu");
       case StmtKind::kFail:
         if (!expr(s.a) || !expr(s.b) || !expr(s.c)) return false;
-        if (s.code < kIndexOutOfRange || s.code > kBadValue) return fail_at(s, "has the unknown code ", s.code);
+        if (s.code < kIndexOutOfRange || s.code > kBadValue)
+          return fail_at(s, "has the unknown code ", s.code);
         if (s.a->type != Type{DType::kBool, 1}) return fail_at(s, "condition is ", type_text(s.a->type));
         return has_type(s.b, Type{}) && has_type(s.c, Type{});
-      case StmtKind::kBlock: break;
+      case StmtKind::kBlock:
+        break;
     }
     return fail("statement of an unknown kind");
   }
@@ -526,12 +476,19 @@ class Verifier {
     int64_t begin = 0, end = 0, step = 0;
     if (!as_int(s.c, &step) || step < 1) return fail_at(s, "step is not a positive constant");
     const bool constant = as_int(s.a, &begin) && as_int(s.b, &end);
-    if (s.loop == LoopKind::kUnrolled && !constant) return fail_at(s, "is unrolled and has bounds that are not constant");
+    if (s.loop == LoopKind::kUnrolled && !constant)
+      return fail_at(s, "is unrolled and has bounds that are not constant");
+    int64_t distance = 0;
+    if (s.loop == LoopKind::kUnrolled &&
+        (__builtin_sub_overflow(end, begin, &distance) || distance / step > kMaxUnrolledTrips)) {
+      return fail_at(s, "is unrolled more than ", kMaxUnrolledTrips, " times");
+    }
     const bool on_gpu = s.loop == LoopKind::kGpuBlock || s.loop == LoopKind::kGpuThread;
     if (on_gpu && (!fn_.gpu || s.gpu_axis < 0 || s.gpu_axis > 2)) {
       return fail_at(s, fn_.gpu ? "has no such axis" : "is a gpu loop in a function that is not for a gpu");
     }
-    if (s.loop == LoopKind::kGpuBlock && thread_depth_ > 0) return fail_at(s, "is a block loop inside of a thread loop");
+    if (s.loop == LoopKind::kGpuBlock && thread_depth_ > 0)
+      return fail_at(s, "is a block loop inside of a thread loop");
     const Mark mark = open();
     if (!bind(s.id, type)) return false;
     Binding& v = vars_[static_cast<size_t>(s.id)];
@@ -581,11 +538,9 @@ class Verifier {
   std::vector<uint8_t> ever_;  // by variable
   std::vector<uint64_t> marked_;
   std::vector<Binding> vars_;
-  std::vector<int32_t> bound_, free_;
-  std::vector<int64_t> values_;  // of unrolled variables, while an index is enumerated
+  std::vector<int32_t> bound_;
   std::vector<BufferState> states_;
   std::vector<size_t> allocated_;
-  int64_t visits_ = 0;
   int height_ = 0, depth_ = 0, thread_depth_ = 0;
 };
 

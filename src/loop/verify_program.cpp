@@ -49,7 +49,8 @@ Status verify(const Program& program) {
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const ProgramBuffer& b = program.buffers[i];
     const bool owned = b.role == BufferRole::kPrepared || b.role == BufferRole::kScratch;
-    if (b.size_bytes < 0 || b.index < 0) return wrong("program buffer ", i, " has index ", b.index, " and ", b.size_bytes, " bytes");
+    if (b.size_bytes < 0 || b.index < 0)
+      return wrong("program buffer ", i, " has index ", b.index, " and ", b.size_bytes, " bytes");
     for (size_t j = 0; j < i; ++j) {
       if (!owned && program.buffers[j].role == b.role && program.buffers[j].index == b.index) {
         return wrong("program buffers ", j, " and ", i, " are the same input or output");

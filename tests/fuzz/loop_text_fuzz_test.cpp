@@ -1,4 +1,5 @@
-// Texts of the loop IR, damaged: parsing, verifying, simplifying and printing never crash, and what parses prints back.
+// Texts of the loop IR, damaged: parsing, verifying, simplifying and printing never crash, and what parses
+// prints back.
 #include "support/fuzz_driver.h"
 
 #include "loop/interp.h"
@@ -102,7 +103,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 int main(int argc, char** argv) {
   const int result = frit::fuzz::run(argc, argv, corpus(), one_input);
   std::printf("parsed %llu, verified %llu, refused %llu\n", static_cast<unsigned long long>(parsed_count),
-              static_cast<unsigned long long>(verified_count), static_cast<unsigned long long>(refused_count));
+              static_cast<unsigned long long>(verified_count),
+              static_cast<unsigned long long>(refused_count));
   // A fuzz test that reaches nothing would prove nothing.
   return result != 0 || verified_count < 3 || refused_count == 0;
 }

@@ -1,8 +1,9 @@
-// Golden tests of the loop IR: tests/golden/loop/<case>.txt holds a line of options, a function, "---", and the function
-// after simplification. Each time, both are also run by the interpreter on random data and must leave the same memory.
-// `golden_loop_test --update` rewrites what is expected; review the diff.
+// Golden tests of the loop IR: tests/golden/loop/<case>.txt holds a line of options, a function, "---", and
+// the function after simplification. Each time, both are also run by the interpreter on random data and must
+// leave the same memory. `golden_loop_test --update` rewrites what is expected; review the diff.
 //
-// Options: sizes=A,B (values of the run-time sizes), ints=LOW:HIGH (range of integers in the arguments), none.
+// Options: sizes=A,B (values of the run-time sizes), ints=LOW:HIGH (range of integers in the arguments),
+// none.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +34,8 @@ void PrintTo(const Case& c, std::ostream* out) { *out << c.path; }
 
 std::vector<Case> load_cases() {
   std::vector<Case> cases;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(FRIT_TEST_DATA) + "/golden/loop")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(FRIT_TEST_DATA) + "/golden/loop")) {
     std::ifstream file(entry.path());
     std::stringstream all;
     all << file.rdbuf();
@@ -118,13 +120,15 @@ TEST_P(GoldenLoop, TextAndValues) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, GoldenLoop, testing::ValuesIn(load_cases()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Files, GoldenLoop, testing::ValuesIn(load_cases()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace frit::loop
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i) frit::loop::update_requested = frit::loop::update_requested || std::string(argv[i]) == "--update";
+  for (int i = 1; i < argc; ++i)
+    frit::loop::update_requested = frit::loop::update_requested || std::string(argv[i]) == "--update";
   return RUN_ALL_TESTS();
 }

@@ -1,9 +1,9 @@
 // Random functions by the interpreter and by machine code: the same bits in memory, NaN payloads aside.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <cmath>
 #include <random>
 
 #include "codegen/cpu/compile.h"
@@ -29,10 +29,12 @@ uint64_t seed() {
   return text ? std::strtoull(text, nullptr, 10) : 4711;
 }
 
-// Typed expressions over one input buffer per dtype. What the header leaves undefined is avoided by construction.
+// Typed expressions over one input buffer per dtype. What the header leaves undefined is avoided by
+// construction.
 class Generator {
  public:
-  Generator(Builder& b, uint64_t seed, std::vector<Buffer> inputs) : b_(b), c_(b.context()), random_(seed), inputs_(std::move(inputs)) {}
+  Generator(Builder& b, uint64_t seed, std::vector<Buffer> inputs)
+      : b_(b), c_(b.context()), random_(seed), inputs_(std::move(inputs)) {}
   int64_t draw(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
   DType dtype() { return static_cast<DType>(draw(kTypes)); }
   int32_t lanes() {
@@ -43,23 +45,38 @@ class Generator {
   Expr value(Type t, int depth) {
     if (depth <= 0) return leaf(t);
     switch (draw(14)) {
-      case 0: return leaf(t);
-      case 1: return any_cast(t, depth);
-      case 2: return select(value({DType::kBool, t.lanes}, depth - 1), value(t, depth - 1), value(t, depth - 1));
-      case 3: return t.lanes > 1 ? splat(value({t.dtype, 1}, depth - 1), t.lanes) : leaf(t);
-      case 4: return shuffled(t, depth);
-      case 5: return t.lanes == 1 ? reduced(t, depth) : value(t, depth - 1);
-      case 6: case 7: return one_operand(t, depth);
-      case 8: return t.dtype == DType::kBool ? compared(t, depth) : is_float(t.dtype) ? fma(value(t, depth - 1), value(t, depth - 1), value(t, depth - 1)) : two_operands(t, depth);
-      case 9: return same_bits(t, depth);
-      case 10: return t.dtype == DType::kBool ? compared(t, depth) : two_operands(t, depth);
-      default: return two_operands(t, depth);
+      case 0:
+        return leaf(t);
+      case 1:
+        return any_cast(t, depth);
+      case 2:
+        return select(value({DType::kBool, t.lanes}, depth - 1), value(t, depth - 1), value(t, depth - 1));
+      case 3:
+        return t.lanes > 1 ? splat(value({t.dtype, 1}, depth - 1), t.lanes) : leaf(t);
+      case 4:
+        return shuffled(t, depth);
+      case 5:
+        return t.lanes == 1 ? reduced(t, depth) : value(t, depth - 1);
+      case 6:
+      case 7:
+        return one_operand(t, depth);
+      case 8:
+        return t.dtype == DType::kBool ? compared(t, depth)
+               : is_float(t.dtype)     ? fma(value(t, depth - 1), value(t, depth - 1), value(t, depth - 1))
+                                       : two_operands(t, depth);
+      case 9:
+        return same_bits(t, depth);
+      case 10:
+        return t.dtype == DType::kBool ? compared(t, depth) : two_operands(t, depth);
+      default:
+        return two_operands(t, depth);
     }
   }
   Expr index(int32_t lanes) {  // within the buffers
     if (lanes == 1) return b_.integer(draw(kElements - 40));
     if (lanes > 48 || draw(3)) return ramp(b_.integer(draw(64)), lanes > 32 ? 1 : draw(5), lanes);
-    const Expr loaded = load(c_, inputs_[static_cast<size_t>(DType::kU8)], b_.integer(draw(kElements - lanes)), lanes);
+    const Expr loaded =
+        load(c_, inputs_[static_cast<size_t>(DType::kU8)], b_.integer(draw(kElements - lanes)), lanes);
     return cast(loaded, draw(2) ? DType::kI64 : DType::kI32);
   }
 
@@ -79,7 +96,8 @@ class Generator {
     return shuffle(value({t.dtype, n}, depth - 1), value({t.dtype, m}, depth - 1), picks);
   }
   Expr reduced(Type t, int depth) {
-    static constexpr OpCode kOps[] = {OpCode::kAdd, OpCode::kMul, OpCode::kMin, OpCode::kMax, OpCode::kAnd, OpCode::kOr, OpCode::kXor};
+    static constexpr OpCode kOps[] = {OpCode::kAdd, OpCode::kMul, OpCode::kMin, OpCode::kMax,
+                                      OpCode::kAnd, OpCode::kOr,  OpCode::kXor};
     OpCode op = kOps[draw(7)];
     while (!op_allowed(op, t.dtype)) op = kOps[draw(7)];
     static constexpr int32_t kLanes[] = {2, 4, 8, 16};
@@ -90,7 +108,9 @@ class Generator {
     const DType from = dtype();
     const size_t bytes = static_cast<size_t>(t.lanes) * dtype_bytes(t.dtype);
     // Not from floats: a NaN's payload is nobody's promise.
-    if (from == DType::kBool || is_float(from) || bytes % dtype_bytes(from) != 0 || bytes / dtype_bytes(from) > 64) return value(t, depth - 1);
+    if (from == DType::kBool || is_float(from) || bytes % dtype_bytes(from) != 0 ||
+        bytes / dtype_bytes(from) > 64)
+      return value(t, depth - 1);
     return bitcast(value({from, static_cast<int32_t>(bytes / dtype_bytes(from))}, depth - 1), t.dtype);
   }
   Expr one_operand(Type t, int depth) {
@@ -112,9 +132,11 @@ class Generator {
     const int64_t width = static_cast<int64_t>(dtype_bytes(t.dtype)) * 8;
     if (op == OpCode::kShl || op == OpCode::kLShr || op == OpCode::kAShr) {
       b = binary(OpCode::kAnd, b, int_const(c_, width - 1, t.dtype, t.lanes));
-    } else if (!is_float(t.dtype) && (op == OpCode::kDiv || op == OpCode::kRem || op == OpCode::kFloorDiv || op == OpCode::kFloorMod)) {
+    } else if (!is_float(t.dtype) && (op == OpCode::kDiv || op == OpCode::kRem || op == OpCode::kFloorDiv ||
+                                      op == OpCode::kFloorMod)) {
       // Not zero and not -1: bit 0 on, and bit 1 off.
-      b = binary(OpCode::kAnd, binary(OpCode::kOr, b, int_const(c_, 1, t.dtype, t.lanes)), int_const(c_, ~int64_t{2}, t.dtype, t.lanes));
+      b = binary(OpCode::kAnd, binary(OpCode::kOr, b, int_const(c_, 1, t.dtype, t.lanes)),
+                 int_const(c_, ~int64_t{2}, t.dtype, t.lanes));
       if (draw(2)) b = int_const(c_, draw(2) ? 8 : 7, t.dtype, t.lanes);
     }
     return binary(op, a, b);
@@ -136,13 +158,18 @@ struct Memory {
   }
 };
 int64_t random_bits(DType t, std::mt19937_64& random) {
-  const double special[] = {0.0, -0.0, 1, -1, 0.5, 2.5, -3.5, 1e-40, -65504, 65520, 3e9, -3e9, 1e19, -1e19, HUGE_VAL, -HUGE_VAL, NAN, 127.5, 300};
+  const double special[] = {0.0, -0.0, 1,    -1,    0.5,      2.5,       -3.5, 1e-40, -65504, 65520,
+                            3e9, -3e9, 1e19, -1e19, HUGE_VAL, -HUGE_VAL, NAN,  127.5, 300};
   switch (random() % 4) {
-    case 0: return is_float(t) ? fold_cast(DType::kF64, t, to_bits(special[random() % 19])) : canonical_bits(static_cast<int64_t>(random() % 7) - 3, t);
-    case 1: return canonical_bits(static_cast<int64_t>(random()), t);
+    case 0:
+      return is_float(t) ? fold_cast(DType::kF64, t, to_bits(special[random() % 19]))
+                         : canonical_bits(static_cast<int64_t>(random() % 7) - 3, t);
+    case 1:
+      return canonical_bits(static_cast<int64_t>(random()), t);
     default:
       if (!is_float(t)) return canonical_bits(static_cast<int64_t>(random()) >> (random() % 60), t);
-      return fold_cast(DType::kF64, t, to_bits(static_cast<double>(static_cast<int64_t>(random()) >> 40) / 4096.0));
+      return fold_cast(DType::kF64, t,
+                       to_bits(static_cast<double>(static_cast<int64_t>(random()) >> 40) / 4096.0));
   }
 }
 Memory random_memory(uint64_t seed) {
@@ -158,7 +185,8 @@ Memory random_memory(uint64_t seed) {
     }
     m.buffers.push_back(bytes);
   }
-  for (int t = 0; t < kTypes; ++t) m.buffers.emplace_back(dtype_bytes(static_cast<DType>(t)) * kElements, uint8_t{0});
+  for (int t = 0; t < kTypes; ++t)
+    m.buffers.emplace_back(dtype_bytes(static_cast<DType>(t)) * kElements, uint8_t{0});
   return m;
 }
 bool same_element(DType t, const uint8_t* a, const uint8_t* b) {
@@ -182,17 +210,20 @@ Function declare() {
   f.fn.family = "random";
   Builder b(f.fn);
   for (int t = 0; t < kTypes; ++t) {
-    Buffer in = b.arg(static_cast<DType>(t), Access::kRead, b.integer(kElements), static_cast<int32_t>(dtype_bytes(static_cast<DType>(t))));
+    Buffer in = b.arg(static_cast<DType>(t), Access::kRead, b.integer(kElements),
+                      static_cast<int32_t>(dtype_bytes(static_cast<DType>(t))));
     f.inputs.push_back(in);
   }
   for (int t = 0; t < kTypes; ++t) {
-    f.outputs.push_back(b.arg(static_cast<DType>(t), Access::kWrite, b.integer(kElements), static_cast<int32_t>(dtype_bytes(static_cast<DType>(t)))));
+    f.outputs.push_back(b.arg(static_cast<DType>(t), Access::kWrite, b.integer(kElements),
+                              static_cast<int32_t>(dtype_bytes(static_cast<DType>(t)))));
   }
   return f;
 }
 
 void check(const LoopFn& fn, uint64_t which, const device::Target& target) {
-  const std::string where = "seed " + std::to_string(seed()) + " case " + std::to_string(which) + "\n" + print(fn);
+  const std::string where =
+      "seed " + std::to_string(seed()) + " case " + std::to_string(which) + "\n" + print(fn);
   const Status verified = verify(fn);
   ASSERT_TRUE(verified.ok()) << where << verified.error().text();
   Memory want = random_memory(which), got = random_memory(which);
@@ -209,7 +240,8 @@ void check(const LoopFn& fn, uint64_t which, const device::Target& target) {
   ASSERT_TRUE(loader.ok());
   const auto loaded = loader->load({reinterpret_cast<const std::byte*>(object->data()), object->size()});
   ASSERT_TRUE(loaded.ok()) << where << loaded.error().text();
-  const auto entry = reinterpret_cast<device::KernelEntry>(const_cast<void*>((*loaded)->symbol("frit_random_0")));
+  const auto entry =
+      reinterpret_cast<device::KernelEntry>(const_cast<void*>((*loaded)->symbol("frit_random_0")));
   ASSERT_TRUE(entry);
   std::vector<void*> pointers = got.pointers();
   std::vector<int64_t> scratch(static_cast<size_t>(fn.scratch_bytes) / 8 + 16);
@@ -225,7 +257,9 @@ void check(const LoopFn& fn, uint64_t which, const device::Target& target) {
       int64_t x = 0, y = 0;
       std::memcpy(&x, a, size);
       std::memcpy(&y, b, size);
-      ASSERT_TRUE(same_element(dtype, a, b)) << where << target.name << ": " << dtype_name(dtype) << " element " << i << ": machine " << std::hex << x << ", interpreter " << y;
+      ASSERT_TRUE(same_element(dtype, a, b))
+          << where << target.name << ": " << dtype_name(dtype) << " element " << i << ": machine " << std::hex
+          << x << ", interpreter " << y;
     }
   }
 }
@@ -259,9 +293,16 @@ TEST(LoopEmit, RandomExpressions) {
 
 TEST(LoopEmit, MathFunctions) {
   using Function1 = Expr (*)(Expr);
-  const Function1 functions[] = {math::exp, math::exp_nonpositive, math::exp2, math::expm1, math::log, math::log1p, math::tanh, math::sigmoid,
-                                 math::erf, math::sinh, math::cosh, math::asinh, math::acosh, math::atanh, math::sin, math::cos,
-                                 math::tan, math::asin, math::acos, math::atan};
+  const Function1 functions[] = {math::exp,   math::exp_nonpositive,
+                                 math::exp2,  math::expm1,
+                                 math::log,   math::log1p,
+                                 math::tanh,  math::sigmoid,
+                                 math::erf,   math::sinh,
+                                 math::cosh,  math::asinh,
+                                 math::acosh, math::atanh,
+                                 math::sin,   math::cos,
+                                 math::tan,   math::asin,
+                                 math::acos,  math::atan};
   uint64_t which = 0;
   for (const device::Target& target : targets()) {
     for (const Function1 function : functions) {
@@ -279,7 +320,8 @@ TEST(LoopEmit, MathFunctions) {
     LoopFn fn = f.fn;
     Builder b(fn);
     b.loop(0, 240, 16, LoopKind::kSerial, [&](Expr i) {
-      b.store(f.outputs[0], i, math::pow(load(b.context(), f.inputs[0], i, 16), load(b.context(), f.inputs[0], i + 7, 16)));
+      b.store(f.outputs[0], i,
+              math::pow(load(b.context(), f.inputs[0], i, 16), load(b.context(), f.inputs[0], i + 7, 16)));
     });
     b.finish();
     check(fn, which++, target);

@@ -1,5 +1,5 @@
-// math.h against the C library in double (and long double for pow), over samples of all bit patterns: the largest error
-// in ulp of the f32 result. FRIT_MATH_STRIDE=1 in the environment goes through all 2^32 values.
+// math.h against the C library in double (and long double for pow), over samples of all bit patterns: the
+// largest error in ulp of the f32 result. FRIT_MATH_STRIDE=1 in the environment goes through all 2^32 values.
 #include "loop/math.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,8 @@ class Evaluator {
   std::optional<Interpreter> interpreter_;
 };
 
-// |got - want| in units of the last place of want as an f32; infinite where only one of them is finite or NaN.
+// |got - want| in units of the last place of want as an f32; infinite where only one of them is finite or
+// NaN.
 double error_ulp(float got, double want) {
   const float rounded = static_cast<float>(want);
   if (std::isnan(rounded) || std::isnan(got)) return std::isnan(rounded) && std::isnan(got) ? 0 : HUGE_VAL;
@@ -63,7 +64,8 @@ double error_ulp(float got, double want) {
   if (std::isinf(got) || std::isinf(rounded)) {
     // One step beyond the largest finite value counts as its neighbour.
     const double edge = std::ldexp(1.0, 128);
-    const double a = std::isinf(got) ? std::copysign(edge, got) : got, b = std::isinf(rounded) ? std::copysign(edge, want) : want;
+    const double a = std::isinf(got) ? std::copysign(edge, got) : got,
+                 b = std::isinf(rounded) ? std::copysign(edge, want) : want;
     return std::abs(a - b) / std::ldexp(1.0, 104) > 2 ? HUGE_VAL : std::abs(a - b) / std::ldexp(1.0, 104);
   }
   int exponent = 0;
@@ -81,7 +83,8 @@ struct Worst {
   float at = 0, got = 0;
   double want = 0;
 };
-Worst worst_error(const Unary& f, const std::function<double(double)>& reference, float lo = -kInf, float hi = kInf) {
+Worst worst_error(const Unary& f, const std::function<double(double)>& reference, float lo = -kInf,
+                  float hi = kInf) {
   const Evaluator evaluate(f);
   Worst worst;
   float in[kLanes], out[kLanes];
@@ -108,10 +111,10 @@ Worst worst_error(const Unary& f, const std::function<double(double)>& reference
   return worst;
 }
 
-#define EXPECT_ULP(worst, bound)                                                                        \
-  do {                                                                                                  \
-    const Worst w_ = (worst);                                                                           \
-    EXPECT_LE(w_.ulp, bound) << "at " << w_.at << " got " << w_.got << " want " << w_.want;             \
+#define EXPECT_ULP(worst, bound)                                                            \
+  do {                                                                                      \
+    const Worst w_ = (worst);                                                               \
+    EXPECT_LE(w_.ulp, bound) << "at " << w_.at << " got " << w_.got << " want " << w_.want; \
   } while (0)
 
 double sigmoid_of(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
@@ -197,19 +200,45 @@ TEST(LoopMath, Log1p) {
   EXPECT_TRUE(std::signbit(f(-0.0f)));
 }
 
-TEST(LoopMath, Sinh) { EXPECT_ULP(worst_error(math::sinh, [](double x) { return std::sinh(x); }), 2); }
-TEST(LoopMath, Cosh) { EXPECT_ULP(worst_error(math::cosh, [](double x) { return std::cosh(x); }), 1.6); }
-TEST(LoopMath, Asinh) { EXPECT_ULP(worst_error(math::asinh, [](double x) { return std::asinh(x); }), 2); }
-TEST(LoopMath, Acosh) { EXPECT_ULP(worst_error(math::acosh, [](double x) { return std::acosh(x); }), 2); }
-TEST(LoopMath, Atanh) { EXPECT_ULP(worst_error(math::atanh, [](double x) { return std::atanh(x); }), 2); }
-TEST(LoopMath, Asin) { EXPECT_ULP(worst_error(math::asin, [](double x) { return std::asin(x); }), 2); }
-TEST(LoopMath, Acos) { EXPECT_ULP(worst_error(math::acos, [](double x) { return std::acos(x); }), 1.4); }
-TEST(LoopMath, Atan) { EXPECT_ULP(worst_error(math::atan, [](double x) { return std::atan(x); }), 1.4); }
+TEST(LoopMath, Sinh) {
+  EXPECT_ULP(worst_error(math::sinh, [](double x) { return std::sinh(x); }), 2);
+}
+TEST(LoopMath, Cosh) {
+  EXPECT_ULP(worst_error(math::cosh, [](double x) { return std::cosh(x); }), 1.6);
+}
+TEST(LoopMath, Asinh) {
+  EXPECT_ULP(worst_error(math::asinh, [](double x) { return std::asinh(x); }), 2);
+}
+TEST(LoopMath, Acosh) {
+  EXPECT_ULP(worst_error(math::acosh, [](double x) { return std::acosh(x); }), 2);
+}
+TEST(LoopMath, Atanh) {
+  EXPECT_ULP(worst_error(math::atanh, [](double x) { return std::atanh(x); }), 2);
+}
+TEST(LoopMath, Asin) {
+  EXPECT_ULP(worst_error(math::asin, [](double x) { return std::asin(x); }), 2);
+}
+TEST(LoopMath, Acos) {
+  EXPECT_ULP(worst_error(math::acos, [](double x) { return std::acos(x); }), 1.4);
+}
+TEST(LoopMath, Atan) {
+  EXPECT_ULP(worst_error(math::atan, [](double x) { return std::atan(x); }), 1.4);
+}
 
-TEST(LoopMath, SinInCodyWaiteRange) { EXPECT_ULP(worst_error(math::sin, [](double x) { return std::sin(x); }, -0x1p16f, 0x1p16f), 1.7); }
-TEST(LoopMath, Sin) { EXPECT_ULP(worst_error(math::sin, [](double x) { return std::sin(x); }), 1.7); }
-TEST(LoopMath, Cos) { EXPECT_ULP(worst_error(math::cos, [](double x) { return std::cos(x); }), 1.7); }
-TEST(LoopMath, Tan) { EXPECT_ULP(worst_error(math::tan, [](double x) { return std::tan(x); }), 2.1); }
+TEST(LoopMath, SinInCodyWaiteRange) {
+  EXPECT_ULP(worst_error(
+                 math::sin, [](double x) { return std::sin(x); }, -0x1p16f, 0x1p16f),
+             1.7);
+}
+TEST(LoopMath, Sin) {
+  EXPECT_ULP(worst_error(math::sin, [](double x) { return std::sin(x); }), 1.7);
+}
+TEST(LoopMath, Cos) {
+  EXPECT_ULP(worst_error(math::cos, [](double x) { return std::cos(x); }), 1.7);
+}
+TEST(LoopMath, Tan) {
+  EXPECT_ULP(worst_error(math::tan, [](double x) { return std::tan(x); }), 2.1);
+}
 
 // Two arguments at once: pow over pairs of every kind.
 struct PowSample {
@@ -218,7 +247,8 @@ struct PowSample {
 std::vector<float> pow_of(const std::vector<PowSample>& samples) {
   LoopFn fn;
   Builder b(fn);
-  const Buffer xs = b.arg(DType::kF32, Access::kRead, b.integer(kLanes), 4), ys = b.arg(DType::kF32, Access::kRead, b.integer(kLanes), 4);
+  const Buffer xs = b.arg(DType::kF32, Access::kRead, b.integer(kLanes), 4),
+               ys = b.arg(DType::kF32, Access::kRead, b.integer(kLanes), 4);
   const Buffer out = b.arg(DType::kF32, Access::kWrite, b.integer(kLanes), 4);
   Context& c = b.context();
   b.store(out, b.integer(0), math::pow(load(c, xs, b.integer(0), kLanes), load(c, ys, b.integer(0), kLanes)));
@@ -238,8 +268,11 @@ std::vector<float> pow_of(const std::vector<PowSample>& samples) {
 }
 
 TEST(LoopMath, PowHasAllSpecialCases) {
-  const float values[] = {0.0f, -0.0f, 1, -1, 0.5f, -0.5f, 2, -2, 3, -3, 2.5f, -2.5f, 1e10f, -1e10f, 16777216, 16777215, -16777215, 1e-40f, -1e-40f,
-                          1.0000001f, 0.9999999f, -1.0000001f, kInf, -kInf, kNan, 127, 128, -149, -150, 3.4e38f, -3.4e38f, 1e-20f, 7};
+  const float values[] = {0.0f,        -0.0f,    1,         -1,     0.5f,    -0.5f,      2,
+                          -2,          3,        -3,        2.5f,   -2.5f,   1e10f,      -1e10f,
+                          16777216,    16777215, -16777215, 1e-40f, -1e-40f, 1.0000001f, 0.9999999f,
+                          -1.0000001f, kInf,     -kInf,     kNan,   127,     128,        -149,
+                          -150,        3.4e38f,  -3.4e38f,  1e-20f, 7};
   std::vector<PowSample> samples;
   for (const float x : values) {
     for (const float y : values) samples.push_back({x, y});
@@ -247,7 +280,8 @@ TEST(LoopMath, PowHasAllSpecialCases) {
   const std::vector<float> got = pow_of(samples);
   for (size_t i = 0; i < samples.size(); ++i) {
     const double want = std::pow(static_cast<double>(samples[i].x), static_cast<double>(samples[i].y));
-    EXPECT_LE(error_ulp(got[i], want), 4) << samples[i].x << " ^ " << samples[i].y << " got " << got[i] << " want " << want;
+    EXPECT_LE(error_ulp(got[i], want), 4)
+        << samples[i].x << " ^ " << samples[i].y << " got " << got[i] << " want " << want;
     if (static_cast<float>(want) == 0) {
       EXPECT_EQ(std::signbit(got[i]), std::signbit(want)) << samples[i].x << " ^ " << samples[i].y;
     }
@@ -255,13 +289,15 @@ TEST(LoopMath, PowHasAllSpecialCases) {
 }
 
 TEST(LoopMath, Pow) {
-  // Bases of all magnitudes with exponents that keep the result in range, so that errors show where they are largest.
+  // Bases of all magnitudes with exponents that keep the result in range, so that errors show where they are
+  // largest.
   std::mt19937_64 random(7);
   const auto uniform = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
   std::vector<PowSample> samples;
   const uint64_t count = (uint64_t{1} << 32) / (stride() * 4);
   for (uint64_t i = 0; i < count; ++i) {
-    const float x = i % 4 == 0 ? static_cast<float>(1 + (uniform() - 0.5) * 0.01) : std::bit_cast<float>(static_cast<uint32_t>(random() % 0x7f800000));
+    const float x = i % 4 == 0 ? static_cast<float>(1 + (uniform() - 0.5) * 0.01)
+                               : std::bit_cast<float>(static_cast<uint32_t>(random() % 0x7f800000));
     const double log = std::log2(static_cast<double>(x));
     const double y = log == 0 ? uniform() * 100 : (uniform() * 277 - 149) / log;
     samples.push_back({x, static_cast<float>(y)});
@@ -269,7 +305,8 @@ TEST(LoopMath, Pow) {
   const std::vector<float> got = pow_of(samples);
   Worst worst;
   for (size_t i = 0; i < samples.size(); ++i) {
-    const double want = static_cast<double>(std::pow(static_cast<long double>(samples[i].x), static_cast<long double>(samples[i].y)));
+    const double want = static_cast<double>(
+        std::pow(static_cast<long double>(samples[i].x), static_cast<long double>(samples[i].y)));
     const double error = error_ulp(got[i], want);
     if (error > worst.ulp) worst = {error, samples[i].x, got[i], want};
   }

@@ -20,25 +20,37 @@ using Env = std::map<const ExprNode*, int64_t>;
 bool evaluate(const ExprNode* e, const Env& env, int32_t lane, int64_t* out) {
   int64_t a = 0, b = 0, c = 0;
   switch (e->kind) {
-    case ExprKind::kInt: *out = e->bits; return true;
-    case ExprKind::kVar: case ExprKind::kSize: *out = env.at(e); return true;
-    case ExprKind::kSplat: return evaluate(e->a, env, 0, out);
+    case ExprKind::kInt:
+      *out = e->bits;
+      return true;
+    case ExprKind::kVar:
+    case ExprKind::kSize:
+      *out = env.at(e);
+      return true;
+    case ExprKind::kSplat:
+      return evaluate(e->a, env, 0, out);
     case ExprKind::kRamp:
       if (!evaluate(e->a, env, 0, &a)) return false;
-      *out = canonical_bits(static_cast<int64_t>(uint64_t(a) + uint64_t(lane) * uint64_t(e->bits)), e->type.dtype);
+      *out = canonical_bits(static_cast<int64_t>(uint64_t(a) + uint64_t(lane) * uint64_t(e->bits)),
+                            e->type.dtype);
       return true;
-    case ExprKind::kUnary: return evaluate(e->a, env, lane, &a) && fold_unary(e->op, e->a->type.dtype, a, out);
+    case ExprKind::kUnary:
+      return evaluate(e->a, env, lane, &a) && fold_unary(e->op, e->a->type.dtype, a, out);
     case ExprKind::kBinary:
-      return evaluate(e->a, env, lane, &a) && evaluate(e->b, env, lane, &b) && fold_binary(e->op, e->a->type.dtype, a, b, out);
+      return evaluate(e->a, env, lane, &a) && evaluate(e->b, env, lane, &b) &&
+             fold_binary(e->op, e->a->type.dtype, a, b, out);
     case ExprKind::kSelect:
-      if (!evaluate(e->a, env, lane, &a) || !evaluate(e->b, env, lane, &b) || !evaluate(e->c, env, lane, &c)) return false;
+      if (!evaluate(e->a, env, lane, &a) || !evaluate(e->b, env, lane, &b) || !evaluate(e->c, env, lane, &c))
+        return false;
       *out = a ? b : c;
       return true;
     case ExprKind::kCast:
       if (!evaluate(e->a, env, lane, &a)) return false;
       *out = fold_cast(e->a->type.dtype, e->type.dtype, a);
       return true;
-    default: ADD_FAILURE() << "unexpected " << brief(Expr{e}); return false;
+    default:
+      ADD_FAILURE() << "unexpected " << brief(Expr{e});
+      return false;
   }
 }
 
@@ -50,26 +62,42 @@ struct Leaf {
 
 class Generator {
  public:
-  Generator(Context& c, uint64_t seed, DType dtype, std::vector<Leaf> leaves) : c_(c), random_(seed), dtype_(dtype), leaves_(std::move(leaves)) {}
+  Generator(Context& c, uint64_t seed, DType dtype, std::vector<Leaf> leaves)
+      : c_(c), random_(seed), dtype_(dtype), leaves_(std::move(leaves)) {}
   int64_t draw(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
 
   // Sums of products and the quotients and remainders that layouts make, nested.
   Expr index(int depth) {
-    if (depth == 0 || draw(8) == 0) return draw(4) == 0 ? constant() : leaves_[static_cast<size_t>(draw(static_cast<int64_t>(leaves_.size())))].node;
+    if (depth == 0 || draw(8) == 0)
+      return draw(4) == 0 ? constant()
+                          : leaves_[static_cast<size_t>(draw(static_cast<int64_t>(leaves_.size())))].node;
     switch (draw(12)) {
-      case 0: case 1: case 2: return index(depth - 1) + index(depth - 1);
-      case 3: return index(depth - 1) - index(depth - 1);
-      case 4: case 5: return index(depth - 1) * factor();
-      case 6: return floor_div(index(depth - 1), factor());
-      case 7: return floor_mod(index(depth - 1), factor());
-      case 8: return draw(2) ? min(index(depth - 1), index(depth - 1)) : max(index(depth - 1), index(depth - 1));
-      case 9: return draw(2) ? index(depth - 1) / factor() : binary(OpCode::kRem, index(depth - 1), factor());
-      case 10: return select(condition(depth - 1), index(depth - 1), index(depth - 1));
-      default: return index(depth - 1) * index(depth / 2);
+      case 0:
+      case 1:
+      case 2:
+        return index(depth - 1) + index(depth - 1);
+      case 3:
+        return index(depth - 1) - index(depth - 1);
+      case 4:
+      case 5:
+        return index(depth - 1) * factor();
+      case 6:
+        return floor_div(index(depth - 1), factor());
+      case 7:
+        return floor_mod(index(depth - 1), factor());
+      case 8:
+        return draw(2) ? min(index(depth - 1), index(depth - 1)) : max(index(depth - 1), index(depth - 1));
+      case 9:
+        return draw(2) ? index(depth - 1) / factor() : binary(OpCode::kRem, index(depth - 1), factor());
+      case 10:
+        return select(condition(depth - 1), index(depth - 1), index(depth - 1));
+      default:
+        return index(depth - 1) * index(depth / 2);
     }
   }
   Expr condition(int depth) {
-    static constexpr OpCode kOps[] = {OpCode::kLt, OpCode::kLe, OpCode::kGt, OpCode::kGe, OpCode::kEq, OpCode::kNe};
+    static constexpr OpCode kOps[] = {OpCode::kLt, OpCode::kLe, OpCode::kGt,
+                                      OpCode::kGe, OpCode::kEq, OpCode::kNe};
     return binary(kOps[draw(6)], index(depth), index(depth));
   }
   Expr vector(int depth) {
@@ -77,11 +105,16 @@ class Generator {
     const Expr base = index(depth);
     const Expr lanes = ramp(base, step, 4);
     switch (draw(5)) {
-      case 0: return lt(lanes, splat(index(depth), 4));
-      case 1: return floor_mod(lanes, splat(factor(), 4));
-      case 2: return min(lanes, splat(index(depth), 4));
-      case 3: return ge(lanes, splat(constant(), 4));
-      default: return floor_div(lanes, splat(factor(), 4));
+      case 0:
+        return lt(lanes, splat(index(depth), 4));
+      case 1:
+        return floor_mod(lanes, splat(factor(), 4));
+      case 2:
+        return min(lanes, splat(index(depth), 4));
+      case 3:
+        return ge(lanes, splat(constant(), 4));
+      default:
+        return floor_div(lanes, splat(factor(), 4));
     }
   }
 
@@ -131,8 +164,8 @@ void check(Expr e, Expr simple, const std::vector<Leaf>& leaves, uint64_t which)
       if (!wrong) continue;
       std::string where;
       for (const auto& [node, value] : env) where += brief(Expr{node}) + "=" + std::to_string(value) + " ";
-      ADD_FAILURE() << "seed " << seed() << " case " << which << " at " << where << "lane " << lane << ": " << brief(e) << " is " << want
-                    << ", " << brief(simple) << " is " << got;
+      ADD_FAILURE() << "seed " << seed() << " case " << which << " at " << where << "lane " << lane << ": "
+                    << brief(e) << " is " << want << ", " << brief(simple) << " is " << got;
     }
   });
 }
@@ -147,7 +180,8 @@ TEST(LoopSimplifyProperty, IndicesKeepTheirValues) {
     const Expr i = c.new_var({}), j = c.new_var({}), k = c.new_var({}), t = c.new_var({});
     const int64_t ends[] = {4, 5, 8, 16}, steps[] = {1, 1, 2, 4};
     const int64_t end_i = ends[random() % 4], step_i = steps[random() % 4];
-    const std::vector<Leaf> leaves{{s0, 0, 4, 1, {}}, {s1, 1, 7, 2, {}}, {i, 0, end_i, step_i, {}}, {j, -2, 5, 1, {}}, {k, 0, 0, 1, s0}, {t, 0, 0, 1, s1}};
+    const std::vector<Leaf> leaves{{s0, 0, 4, 1, {}}, {s1, 1, 7, 2, {}}, {i, 0, end_i, step_i, {}},
+                                   {j, -2, 5, 1, {}}, {k, 0, 0, 1, s0},  {t, 0, 0, 1, s1}};
     r.bind(i, int_const(c, 0), int_const(c, end_i), step_i);
     r.bind(j, int_const(c, -2), int_const(c, 5));
     r.bind(k, int_const(c, 0), s0);
@@ -196,8 +230,10 @@ TEST(LoopSimplifyProperty, BoundsHold) {
     for_all(leaves, 0, env, [&] {
       int64_t v = 0;
       if (!evaluate(e.node, env, 0, &v)) return;
-      ASSERT_TRUE(v >= bounds.lo && v <= bounds.hi) << "seed " << seed() << ": " << brief(e) << " = " << v << " outside [" << bounds.lo << ", " << bounds.hi << "]";
-      ASSERT_TRUE(divisor == 0 ? v == 0 : v % divisor == 0) << brief(e) << " = " << v << " not divided by " << divisor;
+      ASSERT_TRUE(v >= bounds.lo && v <= bounds.hi) << "seed " << seed() << ": " << brief(e) << " = " << v
+                                                    << " outside [" << bounds.lo << ", " << bounds.hi << "]";
+      ASSERT_TRUE(divisor == 0 ? v == 0 : v % divisor == 0)
+          << brief(e) << " = " << v << " not divided by " << divisor;
     });
   }
 }

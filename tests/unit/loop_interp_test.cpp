@@ -19,12 +19,14 @@ struct Ran {
 };
 
 template <class... Ts>
-Ran run(const std::string& text, std::vector<int64_t> sizes, InterpOptions options, std::vector<Ts>&... args) {
+Ran run(const std::string& text, std::vector<int64_t> sizes, InterpOptions options,
+        std::vector<Ts>&... args) {
   const Result<LoopFn> fn = parse_loop_fn(text);
   if (!fn.ok()) return {fn.error().text(), {}};
   const Result<Interpreter> interpreter = Interpreter::make(*fn);
   if (!interpreter.ok()) return {interpreter.error().text(), {}};
-  const std::vector<InterpBuffer> buffers{InterpBuffer{args.data(), static_cast<int64_t>(args.size() * sizeof(Ts))}...};
+  const std::vector<InterpBuffer> buffers{
+      InterpBuffer{args.data(), static_cast<int64_t>(args.size() * sizeof(Ts))}...};
   const Result<InterpFailure> result = interpreter->run(buffers, sizes, options);
   if (!result.ok()) return {result.error().text(), {}};
   return {"", *result};
@@ -83,10 +85,13 @@ TEST(LoopInterp, AnySplitOfTilesGivesTheSame) {
 }
 
 TEST(LoopInterp, TilesAreRowMajor) {
-  const std::string text = "fn t sizes=1 scratch=0 {\n  arg b0 i64[64] write align=8\n  tile v0 < s0\n  tile v1 < 3\n  b0[((v0 * 3) + v1)] = ((v0 * 10) + v1)\n}\n";
+  const std::string text =
+      "fn t sizes=1 scratch=0 {\n  arg b0 i64[64] write align=8\n  tile v0 < s0\n  tile v1 < 3\n  b0[((v0 * "
+      "3) + v1)] = ((v0 * 10) + v1)\n}\n";
   std::vector<int64_t> out(64, -1);
   ASSERT_EQ(run(text, {2}, {}, out).error, "");
-  EXPECT_EQ((std::vector<int64_t>(out.begin(), out.begin() + 7)), (std::vector<int64_t>{0, 1, 2, 10, 11, 12, -1}));
+  EXPECT_EQ((std::vector<int64_t>(out.begin(), out.begin() + 7)),
+            (std::vector<int64_t>{0, 1, 2, 10, 11, 12, -1}));
   std::vector<int64_t> none(64, -1);
   ASSERT_EQ(run(text, {0}, {}, none).error, "");
   ASSERT_EQ(run(text, {-4}, {}, none).error, "");
@@ -94,7 +99,9 @@ TEST(LoopInterp, TilesAreRowMajor) {
 }
 
 std::string over(const std::string& body) {
-  return "fn t sizes=1 scratch=0 {\n  arg b0 f32[8] read align=4\n  arg b1 f32[8] write align=4\n  arg b2 i64[4] read_write align=8\n" + body + "}\n";
+  return "fn t sizes=1 scratch=0 {\n  arg b0 f32[8] read align=4\n  arg b1 f32[8] write align=4\n  arg b2 "
+         "i64[4] read_write align=8\n" +
+         body + "}\n";
 }
 
 TEST(LoopInterp, BrokenRulesNameTheNode) {
@@ -106,9 +113,13 @@ TEST(LoopInterp, BrokenRulesNameTheNode) {
       {over("let v0 = b0[ramp.4(2, 2)]"), "outside of the buffer: 8 of 8"},
       {over("b2[0] = floor_div(1, (s0 - 8))"), "undefined division or shift by 0"},
       {over("b2[0] = shl(1, (s0 * 8))"), "undefined division or shift by 64"},
-      {over("alloc b3 f32[4] register align=4 {\nb1[0] = b3[2]\n}"), "'b3[2]': element was never written: 2 of 4"},
-      {over("alloc b3 f32[8] stack align=4 {\nb3[0] = splat.4(1.0)\nb1[0] = b3[1].4\n}"), "element was never written: 4 of 8"},
-      {over("for v0 = 0..2 step 1 {\nalloc b3 f32[1] register align=4 {\nif (v0 == 0) {\nb3[0] = 1.0\n}\nb1[0] = b3[0]\n}\n}"), "never written: 0 of 1"},
+      {over("alloc b3 f32[4] register align=4 {\nb1[0] = b3[2]\n}"),
+       "'b3[2]': element was never written: 2 of 4"},
+      {over("alloc b3 f32[8] stack align=4 {\nb3[0] = splat.4(1.0)\nb1[0] = b3[1].4\n}"),
+       "element was never written: 4 of 8"},
+      {over("for v0 = 0..2 step 1 {\nalloc b3 f32[1] register align=4 {\nif (v0 == 0) {\nb3[0] = "
+            "1.0\n}\nb1[0] = b3[0]\n}\n}"),
+       "never written: 0 of 1"},
   };
   for (const auto& [text, fragment] : cases) {
     std::vector<float> a(8), b(8);
@@ -143,8 +154,10 @@ TEST(LoopInterp, UninitialisedMayBeAllowed) {
 
 TEST(LoopInterp, OverReadOnlyWhereStated) {
   for (const bool allowed : {false, true}) {
-    const std::string t = std::string("fn t sizes=0 scratch=0 {\n  arg b0 f32[3] read align=4") + (allowed ? " over_read" : "") +
-                          "\n  arg b1 f32[1] write align=4\n  let v0 = b0[2].4\n  b1[0] = shuffle(v0, v0, [0])\n}\n";
+    const std::string t =
+        std::string("fn t sizes=0 scratch=0 {\n  arg b0 f32[3] read align=4") +
+        (allowed ? " over_read" : "") +
+        "\n  arg b1 f32[1] write align=4\n  let v0 = b0[2].4\n  b1[0] = shuffle(v0, v0, [0])\n}\n";
     std::vector<float> a = iota(3), b(1);
     EXPECT_EQ(run(t, {}, {}, a, b).error.empty(), allowed);
     if (allowed) {
@@ -156,7 +169,8 @@ TEST(LoopInterp, OverReadOnlyWhereStated) {
 TEST(LoopInterp, FailStopsWithItsValues) {
   std::vector<float> a(8), b(8);
   std::vector<int64_t> c{0, 1, 7, 2};
-  const std::string text = over("for v0 = 0..4 step 1 {\nfail 1 if (b2[v0] >= 4) with b2[v0], 4\nb1[v0] = 1.0\n}");
+  const std::string text =
+      over("for v0 = 0..4 step 1 {\nfail 1 if (b2[v0] >= 4) with b2[v0], 4\nb1[v0] = 1.0\n}");
   const Ran ran = run(text, {8}, {}, a, b, c);
   ASSERT_EQ(ran.error, "");
   EXPECT_EQ(ran.failure.code, kIndexOutOfRange);
@@ -168,14 +182,19 @@ TEST(LoopInterp, FailStopsWithItsValues) {
 TEST(LoopInterp, ArgumentsMustFitTheSignature) {
   std::vector<float> small(4), b(8);
   std::vector<int64_t> c(4);
-  EXPECT_NE(run(over(""), {8}, {}, small, b, c).error.find("argument 0 has 16 bytes, expected 8 elements of f32"), std::string::npos);
-  EXPECT_NE(run(over(""), {8}, {}, b, c).error.find("3 arguments and 1 sizes, got 2 and 1"), std::string::npos);
+  EXPECT_NE(
+      run(over(""), {8}, {}, small, b, c).error.find("argument 0 has 16 bytes, expected 8 elements of f32"),
+      std::string::npos);
+  EXPECT_NE(run(over(""), {8}, {}, b, c).error.find("3 arguments and 1 sizes, got 2 and 1"),
+            std::string::npos);
 }
 
 TEST(LoopInterp, LoadsAreReadAgainInEachStatement) {
   std::vector<float> a(8), b(8);
   std::vector<int64_t> c{1, 0, 0, 0};
-  const std::string text = over("b2[0] = (b2[0] + 1)\nb2[1] = (b2[0] + 1)\nlet v0 = (b2[0] + 1)\nb2[0] = 100\nb2[2] = v0\nb2[3] = (b2[0] + 1)\n");
+  const std::string text = over(
+      "b2[0] = (b2[0] + 1)\nb2[1] = (b2[0] + 1)\nlet v0 = (b2[0] + 1)\nb2[0] = 100\nb2[2] = v0\nb2[3] = "
+      "(b2[0] + 1)\n");
   ASSERT_EQ(run(text, {8}, {}, a, b, c).error, "");
   EXPECT_EQ(c, (std::vector<int64_t>{100, 3, 3, 101}));
 }
@@ -206,7 +225,9 @@ TEST(LoopInterp, NarrowLoopsAndShuffles) {
 }
 
 TEST(LoopInterp, ReductionIsTheStatedTree) {
-  const std::string text = "fn t sizes=0 scratch=0 {\n  arg b0 f32[4] read align=4\n  arg b1 f32[1] write align=4\n  b1[0] = reduce.add(b0[0].4)\n}\n";
+  const std::string text =
+      "fn t sizes=0 scratch=0 {\n  arg b0 f32[4] read align=4\n  arg b1 f32[1] write align=4\n  b1[0] = "
+      "reduce.add(b0[0].4)\n}\n";
   std::vector<float> a{1e8f, 1.0f, -1e8f, 1.0f}, out(1);
   ASSERT_EQ(run(text, {}, {}, a, out).error, "");
   EXPECT_EQ(out[0], 2.0f);  // (a0 + a2) + (a1 + a3)
@@ -267,19 +288,31 @@ TEST(LoopInterp, BarriersBetweenThreadLoops) {
 
 TEST(LoopInterp, DivergentBarriersAreErrors) {
   const auto body = [](const char* inside) {
-    return std::string("fn t sizes=0 scratch=0 gpu {\n  arg b0 i64[8] write align=8\n  for v0 = 0..8 step 1 gpu_thread.0 {\n") + inside + "}\n}\n";
+    return std::string(
+               "fn t sizes=0 scratch=0 gpu {\n  arg b0 i64[8] write align=8\n  for v0 = 0..8 step 1 "
+               "gpu_thread.0 {\n") +
+           inside + "}\n}\n";
   };
   std::vector<int64_t> out(8);
-  EXPECT_NE(run(body("if (v0 < 4) {\nbarrier\n}\nb0[v0] = 1"), {}, {}, out).error.find("has ended before the barrier"), std::string::npos);
-  EXPECT_NE(run(body("if (v0 < 4) {\nbarrier\n} else {\nbarrier\n}"), {}, {}, out).error.find("different barriers"), std::string::npos);
+  EXPECT_NE(run(body("if (v0 < 4) {\nbarrier\n}\nb0[v0] = 1"), {}, {}, out)
+                .error.find("has ended before the barrier"),
+            std::string::npos);
+  EXPECT_NE(
+      run(body("if (v0 < 4) {\nbarrier\n} else {\nbarrier\n}"), {}, {}, out).error.find("different barriers"),
+      std::string::npos);
   EXPECT_EQ(run(body("b0[v0] = v0\nbarrier"), {}, {}, out).error, "");
   EXPECT_EQ(out[7], 7);
 }
 
 TEST(LoopInterp, ProgramsConnectPhases) {
-  const char* twice = "fn twice sizes=1 scratch=0 {\n  arg b0 f32[s0] read align=4\n  arg b1 f32[s0] write align=4\n  tile v0 < s0\n  b1[v0] = (b0[v0] * 2.0)\n}\n";
+  const char* twice =
+      "fn twice sizes=1 scratch=0 {\n  arg b0 f32[s0] read align=4\n  arg b1 f32[s0] write align=4\n  tile "
+      "v0 < s0\n  b1[v0] = (b0[v0] * 2.0)\n}\n";
   Program p;
-  p.buffers = {{BufferRole::kInput, 0, 0}, {BufferRole::kOutput, 0, 0}, {BufferRole::kPrepared, 0, 40}, {BufferRole::kScratch, 0, 40}};
+  p.buffers = {{BufferRole::kInput, 0, 0},
+               {BufferRole::kOutput, 0, 0},
+               {BufferRole::kPrepared, 0, 40},
+               {BufferRole::kScratch, 0, 40}};
   p.prepare.push_back({*parse_loop_fn(twice), {0, 2}, 0, 1});
   p.phases.push_back({*parse_loop_fn(twice), {2, 3}, 0, 3});
   p.phases.push_back({*parse_loop_fn(twice), {3, 1}, 0, 4});
@@ -287,7 +320,8 @@ TEST(LoopInterp, ProgramsConnectPhases) {
     std::vector<float> in = iota(10), out(10);
     const InterpBuffer inputs[] = {{in.data(), 40}}, outputs[] = {{out.data(), 40}};
     const int64_t sizes[] = {10};
-    const auto result = run_program(p, {.inputs = inputs, .outputs = outputs, .sizes = sizes, .pieces = pieces});
+    const auto result =
+        run_program(p, {.inputs = inputs, .outputs = outputs, .sizes = sizes, .pieces = pieces});
     ASSERT_TRUE(result.ok()) << result.error().text();
     for (size_t i = 0; i < 10; ++i) EXPECT_EQ(out[i], 8.0f * static_cast<float>(i));
   }

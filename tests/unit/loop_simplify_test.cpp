@@ -126,7 +126,9 @@ TEST_F(Simplify, DataMayWrap) {
   EXPECT_EQ(s(floor_div(data * 64 + 3, k(64)))->kind, ExprKind::kBinary);
   EXPECT_EQ(s(lt(data, data + 1))->kind, ExprKind::kBinary);
   const Expr byte = cast(load(c, b, k(1)), DType::kU8);
-  EXPECT_SAME(s(lt(byte, int_const(c, 255, DType::kU8)))->kind == ExprKind::kBinary ? truth(true) : truth(false), truth(true));
+  EXPECT_SAME(
+      s(lt(byte, int_const(c, 255, DType::kU8)))->kind == ExprKind::kBinary ? truth(true) : truth(false),
+      truth(true));
   EXPECT_SAME(s(lt(cast(byte, DType::kI64), k(256))), truth(true));
 }
 
@@ -148,7 +150,8 @@ TEST_F(Simplify, StridesOfIndices) {
 
 LoopFn simplified(const std::string& text) { return simplify(*parse_loop_fn(text)); }
 std::string body_of(const std::string& body) {
-  return print(simplified("fn t sizes=1 scratch=0 {\n  arg b0 i64[64] read_write align=8\n  tile v0 < s0\n" + body + "}\n"));
+  return print(simplified("fn t sizes=1 scratch=0 {\n  arg b0 i64[64] read_write align=8\n  tile v0 < s0\n" +
+                          body + "}\n"));
 }
 std::string expected(const std::string& body) {
   return "fn t sizes=1 scratch=0 {\n  arg b0 i64[64] read_write align=8\n  tile v0 < s0\n" + body + "}\n";
@@ -165,7 +168,8 @@ TEST(SimplifyFunction, DeadLetsAndBranches) {
   EXPECT_EQ(body_of("let v1 = (v0 * 3)\nlet v2 = (v1 + 1)\nb0[v0] = 1\n"), expected("  b0[v0] = 1\n"));
   EXPECT_EQ(body_of("let v1 = (v0 * 1)\nb0[v1] = v1\n"), expected("  b0[v0] = v0\n"));
   EXPECT_EQ(body_of("if (v0 < s0) {\nb0[0] = 1\n} else {\nb0[1] = 1\n}\n"), expected("  b0[0] = 1\n"));
-  EXPECT_EQ(body_of("if (v0 < 8) {\nif (v0 < 9) {\nb0[v0] = 1\n}\n} else {\nif (v0 < 8) {\nb0[0] = 1\n}\n}\nif (v0 < 9) {\nb0[v0] = 2\n}\n"),
+  EXPECT_EQ(body_of("if (v0 < 8) {\nif (v0 < 9) {\nb0[v0] = 1\n}\n} else {\nif (v0 < 8) {\nb0[0] = "
+                    "1\n}\n}\nif (v0 < 9) {\nb0[v0] = 2\n}\n"),
             expected("  if (v0 < 8) {\n    b0[v0] = 1\n  }\n  if (v0 < 9) {\n    b0[v0] = 2\n  }\n"));
 }
 

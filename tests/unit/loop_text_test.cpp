@@ -54,7 +54,8 @@ std::string round_trip(std::string_view text) {
 
 std::string with_body(const std::string& body) {
   return "fn t sizes=1 scratch=0 {\n  arg b0 f32[64] read align=4\n  arg b1 i64[64] read_write align=8\n"
-         "  tile v0 < 4\n" + body + "}\n";
+         "  tile v0 < 4\n" +
+         body + "}\n";
 }
 
 TEST(LoopText, ParsesAndPrintsBack) {
@@ -101,9 +102,12 @@ TEST(LoopText, PrintsEveryKindOfNodeBack) {
 }
 
 TEST(LoopText, NumbersArePositions) {
-  const std::string text = "fn t sizes=0 scratch=0 {\n  arg b0 f32[8] write align=4\n  tile v7 < 8\n  let v3 = (v7 + 1)\n  b0[v3] = 1.0\n}\n";
+  const std::string text =
+      "fn t sizes=0 scratch=0 {\n  arg b0 f32[8] write align=4\n  tile v7 < 8\n  let v3 = (v7 + 1)\n  b0[v3] "
+      "= 1.0\n}\n";
   EXPECT_EQ(round_trip(text),
-            "fn t sizes=0 scratch=0 {\n  arg b0 f32[8] write align=4\n  tile v0 < 8\n  let v1 = (v0 + 1)\n  b0[v1] = 1.0\n}\n");
+            "fn t sizes=0 scratch=0 {\n  arg b0 f32[8] write align=4\n  tile v0 < 8\n  let v1 = (v0 + 1)\n  "
+            "b0[v1] = 1.0\n}\n");
 }
 
 TEST(LoopText, OrderOfConstructionDoesNotShow) {
@@ -114,8 +118,10 @@ TEST(LoopText, OrderOfConstructionDoesNotShow) {
     const Buffer out = b.arg(DType::kI64, Access::kWrite, b.integer(64), 8);
     Expr x, y;
     const Expr t = b.tile(8);
-    if (swapped) b.context().new_var({}), y = t * 3 + 5, x = t * 2 + 1;
-    else x = t * 2 + 1, y = t * 3 + 5;
+    if (swapped)
+      b.context().new_var({}), y = t * 3 + 5, x = t * 2 + 1;
+    else
+      x = t * 2 + 1, y = t * 3 + 5;
     b.store(out, t, (x * y + x) * (x * y));
     b.finish();
     return print(fn);
@@ -200,7 +206,8 @@ TEST(LoopText, DeepTextsAreRefused) {
   for (int i = 0; i < 100000; ++i) deep += "neg(";
   EXPECT_FALSE(parse_loop_fn(deep).ok());
   std::string tall = "fn t sizes=0 scratch=0 {\n  $0 = (s0 + 1)\n";
-  for (int i = 1; i < 10000; ++i) tall += "  $" + std::to_string(i) + " = ($" + std::to_string(i - 1) + " + 1)\n";
+  for (int i = 1; i < 10000; ++i)
+    tall += "  $" + std::to_string(i) + " = ($" + std::to_string(i - 1) + " + 1)\n";
   EXPECT_FALSE(parse_loop_fn(tall + "}\n").ok());
 }
 
@@ -208,7 +215,8 @@ TEST(LoopText, DeepTextsAreRefused) {
 TEST(LoopText, DamagedTextsNeverCrash) {
   const std::string text = kEverything;
   for (size_t n = 0; n < text.size(); ++n) {
-    EXPECT_EQ(parse_loop_fn(text.substr(0, n)).ok(), n + 1 == text.size()) << n;  // the last byte is a newline
+    EXPECT_EQ(parse_loop_fn(text.substr(0, n)).ok(), n + 1 == text.size())
+        << n;  // the last byte is a newline
     for (const char c : {'0', '(', '}', '.', 'x', ' ', '-'}) {
       std::string damaged = text;
       damaged[n] = c;
@@ -221,7 +229,10 @@ TEST(LoopText, DamagedTextsNeverCrash) {
 
 TEST(LoopText, Programs) {
   Program p;
-  p.buffers = {{BufferRole::kInput, 0, 0}, {BufferRole::kOutput, 0, 0}, {BufferRole::kPrepared, 0, 256}, {BufferRole::kScratch, 0, 64}};
+  p.buffers = {{BufferRole::kInput, 0, 0},
+               {BufferRole::kOutput, 0, 0},
+               {BufferRole::kPrepared, 0, 256},
+               {BufferRole::kScratch, 0, 64}};
   p.in_place = {-1};
   p.prepare.push_back({*parse_loop_fn(kPointwise), {0, 2}, 1, 4});
   p.phases.push_back({*parse_loop_fn(kPointwise), {2, 1}, 0, 1});

@@ -1,4 +1,5 @@
-// The verifier: one wrong function per rule, with the message that must name it, and right ones that must pass.
+// The verifier: one wrong function per rule, with the message that must name it, and right ones that must
+// pass.
 #include "loop/verify.h"
 
 #include <gtest/gtest.h>
@@ -17,11 +18,13 @@ std::string checked(const std::string& text) {
   return status.ok() ? "" : status.error().message;
 }
 std::string cpu(const std::string& body) {
-  return "fn t sizes=1 scratch=0 {\n  arg b0 f32[64] read align=4\n  arg b1 f32[64] write align=4\n  arg b2 i64[8] read_write align=8\n  tile v0 < s0\n" +
+  return "fn t sizes=1 scratch=0 {\n  arg b0 f32[64] read align=4\n  arg b1 f32[64] write align=4\n  arg b2 "
+         "i64[8] read_write align=8\n  tile v0 < s0\n" +
          body + "}\n";
 }
 std::string gpu(const std::string& body) {
-  return "fn t sizes=1 scratch=0 gpu {\n  arg b0 f32[64] read align=4\n  arg b1 f32[64] write align=4\n" + body + "}\n";
+  return "fn t sizes=1 scratch=0 gpu {\n  arg b0 f32[64] read align=4\n  arg b1 f32[64] write align=4\n" +
+         body + "}\n";
 }
 
 TEST(LoopVerify, AcceptsWhatTheHeaderAllows) {
@@ -41,7 +44,8 @@ TEST(LoopVerify, AcceptsWhatTheHeaderAllows) {
       }
     }
     fail 3 if (b2[0] < 0) with b2[0], 0
-  )")), "");
+  )")),
+            "");
   EXPECT_EQ(checked(gpu(R"(
     for v0 = 0..4 step 1 gpu_block.0 {
       alloc b2 f32[32] shared align=64 {
@@ -55,7 +59,8 @@ TEST(LoopVerify, AcceptsWhatTheHeaderAllows) {
         }
       }
     }
-  )")), "");
+  )")),
+            "");
 }
 
 TEST(LoopVerify, NamesEachBrokenRule) {
@@ -92,7 +97,8 @@ TEST(LoopVerify, NamesEachBrokenRule) {
       {cpu("for v1 = 0..4 step 1 gpu_block.0 {\n}"), "not for a gpu"},
       {cpu("barrier"), "not for a gpu"},
       {gpu("for v1 = 0..4 step 1 gpu_thread.3 {\n}"), "has no such axis"},
-      {gpu("for v1 = 0..4 step 1 gpu_thread.0 {\nfor v2 = 0..4 step 1 gpu_block.0 {\n}\n}"), "block loop inside"},
+      {gpu("for v1 = 0..4 step 1 gpu_thread.0 {\nfor v2 = 0..4 step 1 gpu_block.0 {\n}\n}"),
+       "block loop inside"},
       {cpu("if 1 {\n}"), "condition is i64"},
       // buffers
       {cpu("b0[0] = 1.0"), "writes b0, which is read-only"},
@@ -108,20 +114,27 @@ TEST(LoopVerify, NamesEachBrokenRule) {
       {cpu("alloc b3 f32x4[4] stack align=64 {\n}"), "elements of 4 lanes"},
       {cpu("alloc b3 f32[4] shared align=64 {\n}"), "is shared in a function that is not for a gpu"},
       {cpu("alloc b3 f32[2000] stack align=64 {\n}"), "scratch_bytes is 0, its stack buffers need 8000"},
-      {gpu("for v1 = 0..4 step 1 gpu_thread.0 {\nalloc b2 f32[4] shared align=64 {\n}\n}"), "inside of a thread loop"},
-      {gpu("alloc b2 f32[4] register align=64 {\nfor v1 = 0..4 step 1 gpu_thread.0 {\nb2[0] = 1.0\n}\n}"), "across the border"},
+      {gpu("for v1 = 0..4 step 1 gpu_thread.0 {\nalloc b2 f32[4] shared align=64 {\n}\n}"),
+       "inside of a thread loop"},
+      {gpu("alloc b2 f32[4] register align=64 {\nfor v1 = 0..4 step 1 gpu_thread.0 {\nb2[0] = 1.0\n}\n}"),
+       "across the border"},
       {"fn t sizes=0 scratch=0 {\n  arg b0 f32[4] write align=4 alias=1\n}\n", "may alias argument 1"},
       {"fn t sizes=0 scratch=0 {\n  arg b0 f32[4] write align=4 in_place\n}\n", "in place of nothing"},
       {"fn t sizes=0 scratch=0 {\n  arg b0 f32[4.0] write align=4\n}\n", "is f32, expected i64"},
-      {"fn t sizes=0 scratch=0 {\n  arg b0 i64[4] read align=8\n  tile v0 < b0[0]\n}\n", "more than constants and sizes"},
+      {"fn t sizes=0 scratch=0 {\n  arg b0 i64[4] read align=8\n  tile v0 < b0[0]\n}\n",
+       "more than constants and sizes"},
       {"fn T sizes=0 scratch=0 {\n}\n", "characters other than"},
       // register buffers
       {cpu("alloc b3 f32[4] register align=4 {\nb3[v0] = 1.0\n}"), "not constant once loops are unrolled"},
       {cpu("alloc b3 f32[4] register align=4 {\nb3[4] = 1.0\n}"), "takes the value 4, its size is 4"},
-      {cpu("alloc b3 f32[4] register align=4 {\nfor v1 = 0..3 step 1 unrolled {\nb3[((v1 * 2) - 1)] = 1.0\n}\n}"), "takes the value -1"},
-      {cpu("alloc b3 f32[4] register align=4 {\nfor v1 = 0..3 step 1 {\nb3[v1] = 1.0\n}\n}"), "not constant once"},
+      {cpu("alloc b3 f32[4] register align=4 {\nfor v1 = 0..3 step 1 unrolled {\nb3[((v1 * 2) - 1)] = "
+           "1.0\n}\n}"),
+       "takes the value -1"},
+      {cpu("alloc b3 f32[4] register align=4 {\nfor v1 = 0..3 step 1 {\nb3[v1] = 1.0\n}\n}"),
+       "not constant once"},
       {cpu("alloc b3 f32x8[4] register align=4 {\nb3[0] = 1.0\n}"), "moves 1 lanes, elements of b3 have 8"},
-      {cpu("alloc b3 f32[4] register align=4 {\nb3[0, true] = 1.0\n}"), "masks an element of a register buffer"},
+      {cpu("alloc b3 f32[4] register align=4 {\nb3[0, true] = 1.0\n}"),
+       "masks an element of a register buffer"},
       // fail
       {cpu("fail 9 if true with 0, 0"), "unknown code 9"},
       {cpu("fail 1 if 1 with 0, 0"), "condition is i64"},
@@ -129,7 +142,8 @@ TEST(LoopVerify, NamesEachBrokenRule) {
   };
   for (const auto& [text, fragment] : cases) {
     const std::string message = checked(text);
-    EXPECT_NE(message.find(fragment), std::string::npos) << text << "\nsays: " << message << "\nwants: " << fragment;
+    EXPECT_NE(message.find(fragment), std::string::npos)
+        << text << "\nsays: " << message << "\nwants: " << fragment;
   }
 }
 
@@ -190,9 +204,8 @@ TEST(LoopVerify, ScratchOfNestedBuffersAddsUp) {
     b.local(Space::kStack, DType::kF32, 1024);  // 4 KiB: on the stack
     b.store(b.local(Space::kStack, DType::kF64, 600), b.integer(0), b.number(0, DType::kF64));
   });
-  b.loop(0, 2, 1, LoopKind::kSerial, [&](Expr) {
-    b.store(b.local(Space::kStack, DType::kF32, 5000), b.integer(0), b.number(0));
-  });
+  b.loop(0, 2, 1, LoopKind::kSerial,
+         [&](Expr) { b.store(b.local(Space::kStack, DType::kF32, 5000), b.integer(0), b.number(0)); });
   b.finish();
   const ScratchLayout layout = scratch_layout(fn);
   EXPECT_EQ(layout.offsets, (std::vector<int64_t>{0, 8000, -1, 12160, 0}));
@@ -201,10 +214,15 @@ TEST(LoopVerify, ScratchOfNestedBuffersAddsUp) {
 }
 
 TEST(LoopVerify, Programs) {
-  const char* copy = "fn copy sizes=0 scratch=0 {\n  arg b0 f32[4] read align=4\n  arg b1 f32[4] write align=4\n  b1[0] = b0[0].4\n}\n";
+  const char* copy =
+      "fn copy sizes=0 scratch=0 {\n  arg b0 f32[4] read align=4\n  arg b1 f32[4] write align=4\n  b1[0] = "
+      "b0[0].4\n}\n";
   const auto make = [&] {
     Program p;
-    p.buffers = {{BufferRole::kInput, 0, 0}, {BufferRole::kOutput, 0, 0}, {BufferRole::kPrepared, 0, 16}, {BufferRole::kScratch, 0, 16}};
+    p.buffers = {{BufferRole::kInput, 0, 0},
+                 {BufferRole::kOutput, 0, 0},
+                 {BufferRole::kPrepared, 0, 16},
+                 {BufferRole::kScratch, 0, 16}};
     p.in_place = {-1};
     p.prepare.push_back({*parse_loop_fn(copy), {0, 2}, 0, 1});
     p.phases.push_back({*parse_loop_fn(copy), {2, 1}, 0, 1});
@@ -217,13 +235,23 @@ TEST(LoopVerify, Programs) {
     const Status s = verify(p);
     return s.ok() ? std::string() : s.error().text();
   };
-  EXPECT_EQ(message([](Program& p) { p.phases[0].args = {0, 2}; }), "phase 0: argument 1 writes an input or prepared buffer");
-  EXPECT_EQ(message([](Program& p) { p.prepare[0].args = {0, 3}; }), "prepare 0: argument 1 is an output or scratch, which does not exist at load");
+  EXPECT_EQ(message([](Program& p) {
+              p.phases[0].args = {0, 2};
+            }),
+            "phase 0: argument 1 writes an input or prepared buffer");
+  EXPECT_EQ(message([](Program& p) {
+              p.prepare[0].args = {0, 3};
+            }),
+            "prepare 0: argument 1 is an output or scratch, which does not exist at load");
   EXPECT_EQ(message([](Program& p) { p.phases[0].args = {0, 4}; }), "phase 0: argument 1 is buffer 4 of 4");
   EXPECT_EQ(message([](Program& p) { p.phases[0].args = {0}; }), "phase 0: has 1 buffers for 2 arguments");
-  EXPECT_EQ(message([](Program& p) { p.phases[0].args = {1, 1}; }), "phase 0: arguments 0 and 1 are one buffer, are written and not said to alias");
+  EXPECT_EQ(message([](Program& p) {
+              p.phases[0].args = {1, 1};
+            }),
+            "phase 0: arguments 0 and 1 are one buffer, are written and not said to alias");
   EXPECT_EQ(message([](Program& p) { p.phases[0].grain = 0; }), "phase 0: grain is 0");
-  EXPECT_EQ(message([](Program& p) { p.buffers[3] = p.buffers[0]; }), "program buffers 0 and 3 are the same input or output");
+  EXPECT_EQ(message([](Program& p) { p.buffers[3] = p.buffers[0]; }),
+            "program buffers 0 and 3 are the same input or output");
   EXPECT_EQ(message([](Program& p) { p.in_place = {-1, 0}; }), "in_place has 2 entries for 1 outputs");
 }
 
