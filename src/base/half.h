@@ -1,8 +1,8 @@
 // Software conversions between f16 / bf16 (as their 16 bits) and float / double, rounding to nearest even.
 //
-// Used wherever the host touches such tensors: the evaluator, comparisons, file formats. Every conversion rounds once:
-// double goes to 16 bits directly, never by way of float. A NaN stays a NaN: the top of its payload is kept and it is
-// made quiet. It must not know tensors; kernels have their own conversions.
+// Used wherever the host touches such tensors: the evaluator, comparisons, file formats. Every conversion
+// rounds once: double goes to 16 bits directly, never by way of float. A NaN stays a NaN: the top of its
+// payload is kept and it is made quiet. It must not know tensors; kernels have their own conversions.
 #pragma once
 
 #include <bit>
@@ -36,7 +36,8 @@ constexpr uint16_t round_to_16_bits(double value) {
   const uint64_t rest = mantissa & ((uint64_t{1} << shift) - 1);
   const uint64_t half = uint64_t{1} << (shift - 1);
   if (rest > half || (rest == half && (rounded & 1))) ++rounded;
-  // `rounded` carries the implicit bit of a normal number into the exponent field, and a carry of the rounding too.
+  // `rounded` carries the implicit bit of a normal number into the exponent field, and a carry of the
+  // rounding too.
   if (target > 0) rounded += static_cast<uint64_t>(target - 1) << kMantissaBits;
   return static_cast<uint16_t>(sign | rounded);
 }
@@ -57,9 +58,11 @@ constexpr float float_from_16_bits(uint16_t bits16) {
     return std::bit_cast<float>(static_cast<uint32_t>(bits16) << 16);  // bf16 has float's exponent
   } else {
     if (exponent != 0) {
-      return std::bit_cast<float>(sign | ((exponent + 127 - kBias) << 23) | (fraction << (23 - kMantissaBits)));
+      return std::bit_cast<float>(sign | ((exponent + 127 - kBias) << 23) |
+                                  (fraction << (23 - kMantissaBits)));
     }
-    // A subnormal is fraction * 2^(1 - bias - mantissa bits); both factors and the product are exact in float.
+    // A subnormal is fraction * 2^(1 - bias - mantissa bits); both factors and the product are exact in
+    // float.
     constexpr uint32_t kUnit = 127 + 1 - kBias - kMantissaBits;
     const float magnitude = static_cast<float>(fraction) * std::bit_cast<float>(kUnit << 23);
     return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(magnitude));

@@ -7,12 +7,18 @@ namespace frit::graph {
 namespace {
 
 // The output position's coordinate in the input.
-double source_coordinate(ResizeCoord mode, int64_t position, int64_t in, int64_t out, std::optional<float> scale) {
-  const double x = static_cast<double>(position), n_in = static_cast<double>(in), n_out = static_cast<double>(out);
-  const auto unscale = [&](double at) { return scale ? at / static_cast<double>(*scale) : at * n_in / n_out; };
+double source_coordinate(ResizeCoord mode, int64_t position, int64_t in, int64_t out,
+                         std::optional<float> scale) {
+  const double x = static_cast<double>(position), n_in = static_cast<double>(in),
+               n_out = static_cast<double>(out);
+  const auto unscale = [&](double at) {
+    return scale ? at / static_cast<double>(*scale) : at * n_in / n_out;
+  };
   switch (mode) {
-    case ResizeCoord::kAsymmetric: return unscale(x);
-    case ResizeCoord::kAlignCorners: return out == 1 ? 0.0 : x * (n_in - 1) / (n_out - 1);
+    case ResizeCoord::kAsymmetric:
+      return unscale(x);
+    case ResizeCoord::kAlignCorners:
+      return out == 1 ? 0.0 : x * (n_in - 1) / (n_out - 1);
     case ResizeCoord::kPytorchHalfPixel:
       if (out == 1) return 0.0;
       break;
@@ -21,17 +27,22 @@ double source_coordinate(ResizeCoord mode, int64_t position, int64_t in, int64_t
       return n_in / 2 * (1 - n_out / exact_out) + unscale(x + 0.5) - 0.5;
     }
     case ResizeCoord::kHalfPixel:
-    case ResizeCoord::kTfCropAndResize: break;
+    case ResizeCoord::kTfCropAndResize:
+      break;
   }
   return unscale(x + 0.5) - 0.5;
 }
 
 int64_t round_nearest(ResizeNearest mode, double x) {
   switch (mode) {
-    case ResizeNearest::kRoundPreferFloor: return static_cast<int64_t>(std::ceil(x - 0.5));
-    case ResizeNearest::kRoundPreferCeil: return static_cast<int64_t>(std::floor(x + 0.5));
-    case ResizeNearest::kFloor: return static_cast<int64_t>(std::floor(x));
-    case ResizeNearest::kCeil: break;
+    case ResizeNearest::kRoundPreferFloor:
+      return static_cast<int64_t>(std::ceil(x - 0.5));
+    case ResizeNearest::kRoundPreferCeil:
+      return static_cast<int64_t>(std::floor(x + 0.5));
+    case ResizeNearest::kFloor:
+      return static_cast<int64_t>(std::floor(x));
+    case ResizeNearest::kCeil:
+      break;
   }
   return static_cast<int64_t>(std::ceil(x));
 }
@@ -50,18 +61,22 @@ void cubic_weights(double a, double r, double* w) {
 
 Result<AxisTaps> resize_taps(const Resize& op, int64_t in, int64_t out, std::optional<float> scale) {
   if (op.coord == ResizeCoord::kTfCropAndResize) {
-    return make_error(Code::kUnsupported, "tf_crop_and_resize needs a region of interest, which Resize has not");
+    return make_error(Code::kUnsupported,
+                      "tf_crop_and_resize needs a region of interest, which Resize has not");
   }
   if (scale && !(*scale > 0 && std::isfinite(*scale))) {
-    return make_error(Code::kInvalidArgument, "scale " + std::to_string(*scale) + " is not a positive number");
+    return make_error(Code::kInvalidArgument,
+                      "scale " + std::to_string(*scale) + " is not a positive number");
   }
   if (in == 0 && out > 0) {
-    return make_error(Code::kInvalidArgument, "an empty axis does not resize to " + std::to_string(out) + " elements");
+    return make_error(Code::kInvalidArgument,
+                      "an empty axis does not resize to " + std::to_string(out) + " elements");
   }
   AxisTaps result;
   result.taps = op.mode == ResizeMode::kNearest ? 1 : op.mode == ResizeMode::kLinear ? 2 : 4;
   for (int64_t position = 0; position < out; ++position) {
-    // The clamp keeps the conversion to integers defined for any scale; taps so far outside are all the border's.
+    // The clamp keeps the conversion to integers defined for any scale; taps so far outside are all the
+    // border's.
     const double x = std::clamp(source_coordinate(op.coord, position, in, out, scale), -1e15, 1e15);
     const double below = std::floor(x);
     double w[4] = {1, 0, 0, 0};

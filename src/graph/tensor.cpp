@@ -18,13 +18,14 @@ std::string extents_text(const Extents& shape) {
 }
 
 Result<int64_t> checked_element_count(const Extents& shape) {
-  // The limit holds for empty shapes too, counting an extent of 0 as 1, so that no product of extents overflows; it
-  // leaves room for the element size.
+  // The limit holds for empty shapes too, counting an extent of 0 as 1, so that no product of extents
+  // overflows; it leaves room for the element size.
   constexpr int64_t kMaxElements = int64_t{1} << 58;
   bool empty = false;
   int64_t count = 1;
   for (int64_t extent : shape) {
-    if (extent < 0) return make_error(Code::kInvalidArgument, "negative extent in shape " + extents_text(shape));
+    if (extent < 0)
+      return make_error(Code::kInvalidArgument, "negative extent in shape " + extents_text(shape));
     empty |= extent == 0;
     const int64_t factor = std::max<int64_t>(extent, 1);
     if (factor > kMaxElements / count) {
@@ -41,14 +42,15 @@ Result<HostTensor> HostTensor::allocate(DType dtype, Extents shape) {
   const size_t size = static_cast<size_t>(*count) * dtype_bytes(dtype);
   void* memory = std::calloc(size > 0 ? size : 1, 1);
   if (memory == nullptr) {
-    return make_error(Code::kOutOfMemory, "no memory for " + std::string(dtype_name(dtype)) + extents_text(shape) + " (" +
-                                              std::to_string(size) + " bytes)");
+    return make_error(Code::kOutOfMemory, "no memory for " + std::string(dtype_name(dtype)) +
+                                              extents_text(shape) + " (" + std::to_string(size) + " bytes)");
   }
   return view(dtype, std::move(shape), static_cast<const std::byte*>(memory),
               std::shared_ptr<const void>(memory, [](void* p) { std::free(p); }));
 }
 
-HostTensor HostTensor::view(DType dtype, Extents shape, const std::byte* bytes, std::shared_ptr<const void> owner) {
+HostTensor HostTensor::view(DType dtype, Extents shape, const std::byte* bytes,
+                            std::shared_ptr<const void> owner) {
   HostTensor out;
   out.dtype_ = dtype;
   out.elements_ = 1;
@@ -83,13 +85,15 @@ std::vector<int64_t> HostTensor::as_int64s() const {
   return out;
 }
 
-HostTensor HostTensor::reshaped(Extents shape) const { return view(dtype_, std::move(shape), bytes_, owner_); }
+HostTensor HostTensor::reshaped(Extents shape) const {
+  return view(dtype_, std::move(shape), bytes_, owner_);
+}
 
 std::string HostTensor::type_text() const { return dtype_name(dtype_) + extents_text(shape_); }
 
 Error value_count_mismatch(DType dtype, const Extents& shape, size_t count) {
-  return make_error(Code::kInvalidArgument,
-                    std::to_string(count) + " values do not make a " + dtype_name(dtype) + extents_text(shape));
+  return make_error(Code::kInvalidArgument, std::to_string(count) + " values do not make a " +
+                                                dtype_name(dtype) + extents_text(shape));
 }
 
 }  // namespace frit::graph

@@ -1,8 +1,9 @@
-// HostTensor: element type, concrete shape and row-major bytes in host memory; what the evaluator computes with.
+// HostTensor: element type, concrete shape and row-major bytes in host memory; what the evaluator computes
+// with.
 //
-// Also the currency of constant folding, file inputs and test comparisons. Copies share the bytes. It owns them, or
-// views memory that somebody keeps alive (a mapped model file, the caller's array), which may be unaligned: so elements
-// are read through memcpy. It must not know graphs, layouts or devices.
+// Also the currency of constant folding, file inputs and test comparisons. Copies share the bytes. It owns
+// them, or views memory that somebody keeps alive (a mapped model file, the caller's array), which may be
+// unaligned: so elements are read through memcpy. It must not know graphs, layouts or devices.
 #pragma once
 
 #include <cstddef>
@@ -30,10 +31,12 @@ class HostTensor {
 
   // Zero-filled and owned. Errors: negative or overflowing extents, no memory.
   static Result<HostTensor> allocate(DType dtype, Extents shape);
-  // A view of existing bytes; `owner` keeps them alive, or is empty where the caller does. The extents must be valid.
-  static HostTensor view(DType dtype, Extents shape, const std::byte* bytes, std::shared_ptr<const void> owner = {});
-  // Copies `values`, whose count must be the shape's (checked). T is the element's C++ type; f16, bf16 are uint16_t
-  // bits, bool is uint8_t or bool.
+  // A view of existing bytes; `owner` keeps them alive, or is empty where the caller does. The extents must
+  // be valid.
+  static HostTensor view(DType dtype, Extents shape, const std::byte* bytes,
+                         std::shared_ptr<const void> owner = {});
+  // Copies `values`, whose count must be the shape's (checked). T is the element's C++ type; f16, bf16 are
+  // uint16_t bits, bool is uint8_t or bool.
   template <class T>
   static Result<HostTensor> of(DType dtype, Extents shape, const std::vector<T>& values);
 
@@ -62,7 +65,8 @@ class HostTensor {
     return out;
   }
 
-  // Element i converted: to double (exact but for 64-bit integers), or to int64 (floats truncate as Cast does).
+  // Element i converted: to double (exact but for 64-bit integers), or to int64 (floats truncate as Cast
+  // does).
   double as_double(int64_t i) const;
   int64_t as_int64(int64_t i) const;
   std::vector<int64_t> as_int64s() const;

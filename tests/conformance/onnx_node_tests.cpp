@@ -2,9 +2,9 @@
 //
 //   onnx_node_tests DIR [NAME_PART]
 //
-// DIR holds folders test_*/model.onnx with test_data_set_*/input_*.pb and output_*.pb, as the `onnx` Python package writes
-// them or libonnx-testdata installs them. Prints each test that differs and what the importer refuses; exit code 1 when
-// one differs. Not a ctest by itself: the data is not part of the project.
+// DIR holds folders test_*/model.onnx with test_data_set_*/input_*.pb and output_*.pb, as the `onnx` Python
+// package writes them or libonnx-testdata installs them. Prints each test that differs and what the importer
+// refuses; exit code 1 when one differs. Not a ctest by itself: the data is not part of the project.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -31,15 +31,15 @@ using frit::graph::HostTensor;
 
 Result<HostTensor> read_tensor(frit::base::FileSystem& files, const fs::path& path) {
   FRIT_ASSIGN(const std::string bytes, files.read(path.string()));
-  FRIT_ASSIGN(const auto tensor,
-              frit::onnx::import_tensor({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size(), nullptr}));
+  FRIT_ASSIGN(const auto tensor, frit::onnx::import_tensor({reinterpret_cast<const std::byte*>(bytes.data()),
+                                                            bytes.size(), nullptr}));
   const auto shape = frit::graph::constant_shape(tensor.type.shape);
   if (!shape) return frit::make_error(Code::kInternal, "a tensor without a constant shape");
   return HostTensor::view(tensor.type.dtype, *shape, tensor.data->bytes, tensor.data);
 }
 
-// The ONNX project's own tolerance for float; for the 16-bit types, whose expected values were rounded after every step,
-// two units in the last place.
+// The ONNX project's own tolerance for float; for the 16-bit types, whose expected values were rounded after
+// every step, two units in the last place.
 double relative_tolerance(frit::DType dtype) {
   if (dtype == frit::DType::kF16) return 0x1p-9;
   if (dtype == frit::DType::kBF16) return 0x1p-6;
@@ -48,12 +48,14 @@ double relative_tolerance(frit::DType dtype) {
 
 Status compare(const HostTensor& actual, const HostTensor& expected) {
   if (actual.type_text() != expected.type_text()) {
-    return frit::make_error(Code::kInternal, text_of("is ", actual.type_text(), ", expected ", expected.type_text()));
+    return frit::make_error(Code::kInternal,
+                            text_of("is ", actual.type_text(), ", expected ", expected.type_text()));
   }
   const double tolerance = relative_tolerance(expected.dtype());
   for (int64_t i = 0; i < expected.elements(); ++i) {
     const double a = actual.as_double(i), e = expected.as_double(i);
-    const bool same = a == e || (std::isnan(a) && std::isnan(e)) || std::fabs(a - e) <= 1e-7 + tolerance * std::fabs(e);
+    const bool same =
+        a == e || (std::isnan(a) && std::isnan(e)) || std::fabs(a - e) <= 1e-7 + tolerance * std::fabs(e);
     if (!same) return frit::make_error(Code::kInternal, text_of("element ", i, " is ", a, ", expected ", e));
   }
   return {};
@@ -66,7 +68,8 @@ struct Known {
 };
 constexpr Known kKnown[] = {
     {"test_resize_downsample_scales_linear_align_corners",
-     "takes scale * extent for the resized length; the text of the standard and onnxruntime take the whole number"},
+     "takes scale * extent for the resized length; the text of the standard and onnxruntime take the whole "
+     "number"},
     {"test_resize_downsample_scales_cubic_align_corners", "as above"},
 };
 const char* known_reason(const std::string& name) {
@@ -76,7 +79,9 @@ const char* known_reason(const std::string& name) {
   return nullptr;
 }
 
-fs::path numbered(const fs::path& folder, const char* kind, size_t i) { return folder / text_of(kind, "_", i, ".pb"); }
+fs::path numbered(const fs::path& folder, const char* kind, size_t i) {
+  return folder / text_of(kind, "_", i, ".pb");
+}
 
 Status run_case(frit::base::FileSystem& files, const frit::graph::Graph& graph, const fs::path& folder) {
   for (int set = 0;; ++set) {
@@ -129,6 +134,7 @@ int main(int argc, char** argv) {
       std::printf("DIFFERS %s: %s\n", name.c_str(), status.error().text().c_str());
     }
   }
-  std::printf("%d passed, %d differ, %d are known to differ, %d refused by the importer\n", passed, differ, known, refused);
+  std::printf("%d passed, %d differ, %d are known to differ, %d refused by the importer\n", passed, differ,
+              known, refused);
   return differ > 0 ? 1 : 0;
 }

@@ -1,5 +1,5 @@
-// Exhaustive over the 16-bit formats: decoding against the formats' definition, encoding on and around every boundary
-// between two neighbours.
+// Exhaustive over the 16-bit formats: decoding against the formats' definition, encoding on and around every
+// boundary between two neighbours.
 #include "base/half.h"
 
 #include <gtest/gtest.h>
@@ -24,8 +24,9 @@ double defined_value(const Format& f, uint16_t bits) {
   const int bias = (1 << (f.exponent_bits - 1)) - 1;
   const int exponent = (bits >> f.mantissa_bits) & ((1 << f.exponent_bits) - 1);
   const int mantissa = bits & ((1 << f.mantissa_bits) - 1);
-  const double magnitude = exponent == 0 ? std::ldexp(mantissa, 1 - bias - f.mantissa_bits)
-                                         : std::ldexp(mantissa + (1 << f.mantissa_bits), exponent - bias - f.mantissa_bits);
+  const double magnitude =
+      exponent == 0 ? std::ldexp(mantissa, 1 - bias - f.mantissa_bits)
+                    : std::ldexp(mantissa + (1 << f.mantissa_bits), exponent - bias - f.mantissa_bits);
   return bits & 0x8000 ? -magnitude : magnitude;
 }
 
@@ -55,7 +56,8 @@ TEST(Half, EveryBitPatternSurvivesARoundTrip) {
     for (uint32_t bits = 0; bits < 0x10000; ++bits) {
       const uint16_t b = static_cast<uint16_t>(bits);
       // Signalling NaNs come back quiet.
-      const uint16_t quiet = (b & 0x7fff) > infinity_bits(f) ? static_cast<uint16_t>(1 << (f.mantissa_bits - 1)) : uint16_t{0};
+      const uint16_t quiet =
+          (b & 0x7fff) > infinity_bits(f) ? static_cast<uint16_t>(1 << (f.mantissa_bits - 1)) : uint16_t{0};
       ASSERT_EQ(f.encode_float(f.decode(b)), b | quiet) << bits;
       ASSERT_EQ(f.encode(static_cast<double>(f.decode(b))), b | quiet) << bits;
     }
@@ -68,7 +70,8 @@ TEST(Half, RoundsToNearestEvenBetweenAllNeighbours) {
       const uint16_t high = static_cast<uint16_t>(low + 1);
       const double a = defined_value(f, low);
       // Infinity stands where the next finite number would be.
-      const double b = high == infinity_bits(f) ? 2 * a - defined_value(f, static_cast<uint16_t>(low - 1)) : defined_value(f, high);
+      const double b = high == infinity_bits(f) ? 2 * a - defined_value(f, static_cast<uint16_t>(low - 1))
+                                                : defined_value(f, high);
       const double middle = a + (b - a) / 2;
       const uint16_t even = low & 1 ? high : low;
       ASSERT_EQ(f.encode(middle), even) << low;
@@ -92,7 +95,8 @@ TEST(Half, ExtremesOfDouble) {
   }
 }
 
-// 1 + 2^-11 + 2^-40 rounds up; by way of float, which drops the last bit, it would tie to even and round down.
+// 1 + 2^-11 + 2^-40 rounds up; by way of float, which drops the last bit, it would tie to even and round
+// down.
 TEST(Half, DoubleRoundsOnce) {
   const double value = 1 + std::ldexp(1.0, -11) + std::ldexp(1.0, -40);
   EXPECT_EQ(double_to_f16(value), 0x3c01);

@@ -8,15 +8,19 @@ namespace {
 
 using namespace testing;
 
-TensorType symbolic(std::vector<Dim> shape, DType dtype = DType::kF32) { return TensorType{dtype, std::move(shape), {}}; }
+TensorType symbolic(std::vector<Dim> shape, DType dtype = DType::kF32) {
+  return TensorType{dtype, std::move(shape), {}};
+}
 
-std::vector<HostTensor> evaluate_all(const Graph& graph, const std::vector<HostTensor>& inputs, const EvalOptions& options = {}) {
+std::vector<HostTensor> evaluate_all(const Graph& graph, const std::vector<HostTensor>& inputs,
+                                     const EvalOptions& options = {}) {
   auto out = evaluate(graph, inputs, options);
   EXPECT_TRUE(out.ok()) << out.error().text();
   return out.ok() ? *std::move(out) : std::vector<HostTensor>();
 }
 
-Error evaluate_error(const Graph& graph, const std::vector<HostTensor>& inputs, const EvalOptions& options = {}) {
+Error evaluate_error(const Graph& graph, const std::vector<HostTensor>& inputs,
+                     const EvalOptions& options = {}) {
   auto out = evaluate(graph, inputs, options);
   EXPECT_FALSE(out.ok());
   return out.ok() ? Error{} : out.error();
@@ -88,7 +92,8 @@ TEST(Evaluate, DataDependentShapesNeedNoInference) {
   const ValueId where = g.add(NonZero{}, {x}, symbolic({Dim(1), Dim::symbol("found")}, DType::kI64));
   const ValueId shape = g.add(ShapeOf{0, 2}, {where}, type_of(DType::kI64, {2}));
   const ValueId filled = g.add(Fill{7}, {shape}, symbolic({Dim(1), Dim::symbol("found")}, DType::kI64));
-  const ValueId sum = g.add(Binary{BinaryOp::kAdd}, {where, filled}, symbolic({Dim(1), Dim::symbol("found")}, DType::kI64));
+  const ValueId sum =
+      g.add(Binary{BinaryOp::kAdd}, {where, filled}, symbolic({Dim(1), Dim::symbol("found")}, DType::kI64));
   g.outputs = {sum};
   auto out = evaluate_all(g, {f32({4}, {0, 5, 0, 6})});
   ASSERT_EQ(out.size(), 1u);
@@ -122,7 +127,9 @@ TEST(Evaluate, UnalignedConstants) {
   Graph g;
   const ValueId c = g.add_constant(type_of(DType::kF32, {3}), data);
   const ValueId square = g.add(Binary{BinaryOp::kMul}, {c, c}, type_of(DType::kF32, {3}));
-  const ValueId product = g.add(MatMul{}, {g.add(Reshape{}, {c}, type_of(DType::kF32, {1, 3})), g.add(Reshape{}, {c}, type_of(DType::kF32, {3, 1}))},
+  const ValueId product = g.add(MatMul{},
+                                {g.add(Reshape{}, {c}, type_of(DType::kF32, {1, 3})),
+                                 g.add(Reshape{}, {c}, type_of(DType::kF32, {3, 1}))},
                                 type_of(DType::kF32, {1, 1}));
   g.outputs = {square, product};
   const auto out = evaluate_all(g, {});
@@ -141,7 +148,8 @@ TEST(Evaluate, ErrorsNameTheNode) {
   g.outputs = {picked};
   const Error error = evaluate_error(g, {ramp({3}), i64({1}, {3})});
   EXPECT_EQ(error.code, Code::kInvalidArgument);
-  EXPECT_EQ(error.text(), "node \"Gather_7\" (Gather): index 3 at element 0 is out of range for axis 0 with 3 elements");
+  EXPECT_EQ(error.text(),
+            "node \"Gather_7\" (Gather): index 3 at element 0 is out of range for axis 0 with 3 elements");
 }
 
 TEST(Evaluate, RefusesWrongInputs) {
@@ -164,8 +172,10 @@ TEST(Evaluate, OneNameOneSize) {
   const ValueId c = g.add_input(symbolic({n}), "c");
   g.outputs = {a, b, c};
   EXPECT_EQ(evaluate_all(g, {ramp({3}), ramp({2}), ramp({2})}).size(), 3u);
-  EXPECT_NE(evaluate_error(g, {ramp({4}), ramp({2}), ramp({2})}).text().find("input \"a\""), std::string::npos);
-  EXPECT_NE(evaluate_error(g, {ramp({3}), ramp({2}), ramp({3})}).text().find("input \"c\""), std::string::npos);
+  EXPECT_NE(evaluate_error(g, {ramp({4}), ramp({2}), ramp({2})}).text().find("input \"a\""),
+            std::string::npos);
+  EXPECT_NE(evaluate_error(g, {ramp({3}), ramp({2}), ramp({3})}).text().find("input \"c\""),
+            std::string::npos);
 }
 
 TEST(Evaluate, ChecksTypesUnlessTold) {
@@ -175,7 +185,8 @@ TEST(Evaluate, ChecksTypesUnlessTold) {
   g.outputs = {y};
   const Error error = evaluate_error(g, {ramp({2})});
   EXPECT_EQ(error.code, Code::kInternal);
-  EXPECT_NE(error.message.find("output 0 is f32[2], but its type says f32[3]"), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find("output 0 is f32[2], but its type says f32[3]"), std::string::npos)
+      << error.message;
   EvalOptions lax;
   lax.check_types = false;
   const auto out = evaluate_all(g, {ramp({2})}, lax);

@@ -1,5 +1,5 @@
-// Products, reductions, scans and normalisations. Literal results are onnxruntime's on pattern() data where a row says
-// so by using it, else they are by hand.
+// Products, reductions, scans and normalisations. Literal results are onnxruntime's on pattern() data where a
+// row says so by using it, else they are by hand.
 #include "unit/eval_testing.h"
 
 namespace frit::graph {
@@ -8,17 +8,15 @@ namespace {
 using namespace testing;
 
 TEST(EvalMatMul, BroadcastsBatches) {
-  expect_f32(run_one(MatMul{}, {pattern({2, 1, 2, 3}, 1), pattern({3, 3, 2}, 2)}),
-             {2, 3, 2, 2},
-             {0.828125, -1.84375, -1.8125, 0.796875, -1.90625, 0.453125, 0.90625, 0.28125, 0.390625,
-              0.953125, 0.390625, -2.03125, -1.9375, 0.921875, 1.890625, 1.765625, 0.84375, 0.46875,
-              1.859375, -1.5, 0.390625, -1.78125, -1.40625, 1.703125});
+  expect_f32(run_one(MatMul{}, {pattern({2, 1, 2, 3}, 1), pattern({3, 3, 2}, 2)}), {2, 3, 2, 2},
+             {0.828125, -1.84375, -1.8125,  0.796875, -1.90625, 0.453125, 0.90625,  0.28125,
+              0.390625, 0.953125, 0.390625, -2.03125, -1.9375,  0.921875, 1.890625, 1.765625,
+              0.84375,  0.46875,  1.859375, -1.5,     0.390625, -1.78125, -1.40625, 1.703125});
 }
 
 TEST(EvalGemm, TransposedScaledWithBroadcastAddend) {
   expect_f32(run_one(Gemm{0.5f, 2, true, true}, {pattern({3, 2}, 1), pattern({4, 3}, 2), pattern({2, 1}, 3)}),
-             {2, 4},
-             {-0.71875, -1.1875, 0.140625, -0.328125, -3.390625, -3.015625, -2.4609375, -2.0859375});
+             {2, 4}, {-0.71875, -1.1875, 0.140625, -0.328125, -3.390625, -3.015625, -2.4609375, -2.0859375});
 }
 
 TEST(EvalReduce, Sum) {
@@ -51,26 +49,24 @@ TEST(EvalCumSum, AllForms) {
              {0, -1.125, -0.5, -0.5, 0.75, 0.875});
   expect_f32(run_one(CumSum{1, false, true}, {pattern({2, 3}, 1)}), {2, 3},
              {-0.5, -0.5, 0.625, 0.875, 1.375, 0.125});
-  expect_f32(run_one(CumSum{1, true, false}, {pattern({2, 3}, 1)}), {2, 3},
-             {0, 0, -1.125, 0, -0.5, 0.75});
-  expect_f32(run_one(CumSum{1, true, true}, {pattern({2, 3}, 1)}), {2, 3},
-             {-0.5, 0.625, 0, 1.375, 0.125, 0});
+  expect_f32(run_one(CumSum{1, true, false}, {pattern({2, 3}, 1)}), {2, 3}, {0, 0, -1.125, 0, -0.5, 0.75});
+  expect_f32(run_one(CumSum{1, true, true}, {pattern({2, 3}, 1)}), {2, 3}, {-0.5, 0.625, 0, 1.375, 0.125, 0});
 }
 
 TEST(EvalLayerNorm, WithStatistics) {
-  const auto out = run(LayerNorm{1, 1e-5f}, {pattern({2, 2, 3}, 1), pattern({2, 3}, 2), pattern({2, 3}, 3)}, std::vector<TensorType>(3));
+  const auto out = run(LayerNorm{1, 1e-5f}, {pattern({2, 2, 3}, 1), pattern({2, 3}, 2), pattern({2, 3}, 3)},
+                       std::vector<TensorType>(3));
   ASSERT_EQ(out.size(), 3u);
   expect_near(out[0], {2, 2, 3},
               {-0.238150835, -1.64088464, -0.148045599, -1.27304554, 0.734115362, -0.113150798, -1.76051641,
                -1.03759527, 0.903568983, 0.755630732, 1.05824423, 1.43524909});
-  expect_near(out[1], {2, 1, 1},
-              {0.0625000075, 0.0208333284});
-  expect_near(out[2], {2, 1, 1},
-              {1.31666398, 1.16519165});
+  expect_near(out[1], {2, 1, 1}, {0.0625000075, 0.0208333284});
+  expect_near(out[2], {2, 1, 1}, {1.31666398, 1.16519165});
 }
 
 TEST(EvalBatchNorm, PerChannel) {
-  expect_near(run_one(BatchNorm{1e-3f}, {pattern({2, 2, 3}, 1), pattern({2}, 2), pattern({2}, 3), pattern({2}, 4), f32({2}, {0.75, 1.875})}),
+  expect_near(run_one(BatchNorm{1e-3f}, {pattern({2, 2, 3}, 1), pattern({2}, 2), pattern({2}, 3),
+                                         pattern({2}, 4), f32({2}, {0.75, 1.875})}),
               {2, 2, 3},
               {-2.10831976, -3.89330769, -1.11665988, -1.36407852, -1.04465878, -1.25, -3.69497561,
                -0.918327808, -2.70331573, -1.02184319, -1.2271843, -1.43252552});
@@ -91,12 +87,9 @@ TEST(EvalActivation, OrdinaryValues) {
               {0, -0.146581352, 0.45875904, -0.154268771, 1.1179378, 0.0687172785});
   expect_near(run_one(Gelu{true}, {x}), {6},
               {0, -0.146775171, 0.458721161, -0.154285997, 1.11771417, 0.0687171966});
-  expect_near(run_one(HardSigmoid{0.25f, 0.5f}, {wide}), {6},
-              {0.5, 0, 1, 0, 1, 0.625});
-  expect_near(run_one(HardSwish{}, {wide}), {6},
-              {0, -0, 2.29166675, -0.333333313, 5, 0.291666657});
-  expect_near(run_one(LeakyRelu{0.125f}, {x}), {6},
-              {0, -0.140625, 0.625, -0.0625, 1.25, 0.125});
+  expect_near(run_one(HardSigmoid{0.25f, 0.5f}, {wide}), {6}, {0.5, 0, 1, 0, 1, 0.625});
+  expect_near(run_one(HardSwish{}, {wide}), {6}, {0, -0, 2.29166675, -0.333333313, 5, 0.291666657});
+  expect_near(run_one(LeakyRelu{0.125f}, {x}), {6}, {0, -0.140625, 0.625, -0.0625, 1.25, 0.125});
   expect_f32(run_one(Clip{}, {x, f32({}, {-0.5f}), f32({}, {0.75f})}), {6},
              {0, -0.5, 0.625, -0.5, 0.75, 0.125});
 }
@@ -118,13 +111,17 @@ TEST(EvalMatMul, RoundsOnceAndWraps) {
   expect_f32(run_one(MatMul{}, {f32({1, 3}, {16777216, 1, 1}), f32({3, 1}, {1, 1, 1})}), {1, 1}, {16777218});
   expect_equal(run_one(MatMul{}, {i32({1, 2}, {INT32_MAX, 1}), i32({2, 1}, {2, 1})}), i32({1, 1}, {-1}));
   expect_equal(run_one(MatMul{}, {i8({1, 1}, {-100}), i8({1, 1}, {3})}), i8({1, 1}, {-44}));
-  expect_equal(run_one(MatMul{}, {u64({1, 1}, {UINT64_MAX}), u64({1, 1}, {2})}), u64({1, 1}, {UINT64_MAX - 1}));
-  expect_same(run_one(MatMul{}, {of_type(DType::kBF16, {1, 2}, {256, 1}), of_type(DType::kBF16, {2, 1}, {1, 2})}), DType::kBF16, {1, 1}, {258});
+  expect_equal(run_one(MatMul{}, {u64({1, 1}, {UINT64_MAX}), u64({1, 1}, {2})}),
+               u64({1, 1}, {UINT64_MAX - 1}));
+  expect_same(
+      run_one(MatMul{}, {of_type(DType::kBF16, {1, 2}, {256, 1}), of_type(DType::kBF16, {2, 1}, {1, 2})}),
+      DType::kBF16, {1, 1}, {258});
 }
 
 TEST(EvalMatMul, SpecialValuesAndEmptyExtents) {
   const float inf = static_cast<float>(kInf);
-  expect_f32(run_one(MatMul{}, {f32({2, 2}, {inf, 1, 0, 1}), f32({2, 2}, {0, 1, 1, 1})}), {2, 2}, {kNan, kInf, 1, 1});
+  expect_f32(run_one(MatMul{}, {f32({2, 2}, {inf, 1, 0, 1}), f32({2, 2}, {0, 1, 1, 1})}), {2, 2},
+             {kNan, kInf, 1, 1});
   expect_f32(run_one(MatMul{}, {f32({2, 0}, {}), f32({0, 3}, {})}), {2, 3}, {0, 0, 0, 0, 0, 0});
   expect_f32(run_one(MatMul{}, {f32({0, 2}, {}), ramp({2, 3})}), {0, 3}, {});
   expect_f32(run_one(MatMul{}, {f32({0, 1, 2}, {}), ramp({2, 3})}), {0, 1, 3}, {});
@@ -138,12 +135,15 @@ TEST(EvalMatMul, Errors) {
   expect_error(error_of(MatMul{}, {ramp({3}), ramp({3, 2})}), "do not multiply");
   expect_error(error_of(MatMul{}, {ramp({2, 1, 2}), ramp({3, 2, 1})}), "do not broadcast");
   expect_error(error_of(Gemm{1, 1, true, false}, {ramp({2, 3}), ramp({3, 2})}), "f32[2,3] (transposed)");
-  expect_error(error_of(Gemm{1, 1, false, false}, {ramp({2, 3}), ramp({3, 2}), ramp({3})}), "does not broadcast to [2,2]");
+  expect_error(error_of(Gemm{1, 1, false, false}, {ramp({2, 3}), ramp({3, 2}), ramp({3})}),
+               "does not broadcast to [2,2]");
 }
 
 TEST(EvalGemm, IntegersAndAbsentAddend) {
-  expect_equal(run_one(Gemm{1, 1, false, false}, {i32({1, 2}, {1, 2}), i32({2, 1}, {3, 4}), i32({}, {-1})}), i32({1, 1}, {10}));
-  expect_equal(run_one(Gemm{0.5f, 1, false, false}, {i32({1, 2}, {1, 2}), i32({2, 1}, {3, 4})}), i32({1, 1}, {5}));
+  expect_equal(run_one(Gemm{1, 1, false, false}, {i32({1, 2}, {1, 2}), i32({2, 1}, {3, 4}), i32({}, {-1})}),
+               i32({1, 1}, {10}));
+  expect_equal(run_one(Gemm{0.5f, 1, false, false}, {i32({1, 2}, {1, 2}), i32({2, 1}, {3, 4})}),
+               i32({1, 1}, {5}));
 }
 
 TEST(EvalReduce, IdentitiesOfNoElements) {
@@ -157,7 +157,8 @@ TEST(EvalReduce, IdentitiesOfNoElements) {
   expect_equal(run_one(Reduce{ReduceOp::kMax, {0}, false}, {i8({0}, {})}), i8({}, {-128}));
   expect_equal(run_one(Reduce{ReduceOp::kMin, {0}, false}, {i64({0}, {})}), i64({}, {INT64_MAX}));
   expect_equal(run_one(Reduce{ReduceOp::kMin, {0}, false}, {u8({0}, {})}), u8({}, {255}));
-  EXPECT_NE(error_of(Reduce{ReduceOp::kMean, {0}, false}, {i32({0}, {})}).find("is not defined"), std::string::npos);
+  EXPECT_NE(error_of(Reduce{ReduceOp::kMean, {0}, false}, {i32({0}, {})}).find("is not defined"),
+            std::string::npos);
 }
 
 TEST(EvalReduce, SpecialValuesRoundingAndWrap) {
@@ -165,11 +166,15 @@ TEST(EvalReduce, SpecialValuesRoundingAndWrap) {
   expect_f32(run_one(Reduce{ReduceOp::kMax, {0}, false}, {f32({3}, {1, nan, 2})}), {}, {kNan});
   expect_f32(run_one(Reduce{ReduceOp::kMin, {0}, false}, {f32({3}, {nan, 1, 2})}), {}, {kNan});
   expect_f32(run_one(Reduce{ReduceOp::kSum, {0}, false}, {f32({3}, {16777216, 1, 1})}), {}, {16777218});
-  expect_same(run_one(Reduce{ReduceOp::kSum, {0}, true}, {of_type(DType::kF16, {3}, {60000, 60000, -60000})}), DType::kF16, {1}, {60000});
+  expect_same(run_one(Reduce{ReduceOp::kSum, {0}, true}, {of_type(DType::kF16, {3}, {60000, 60000, -60000})}),
+              DType::kF16, {1}, {60000});
   expect_equal(run_one(Reduce{ReduceOp::kSum, {0}, false}, {i8({2}, {100, 100})}), i8({}, {-56}));
   expect_equal(run_one(Reduce{ReduceOp::kMean, {0}, false}, {i32({2}, {-4, -3})}), i32({}, {-3}));
-  expect_equal(run_one(Reduce{ReduceOp::kProd, {0}, false}, {i64({2}, {INT64_MIN, -1})}), i64({}, {INT64_MIN}));
-  EXPECT_NE(error_of(Reduce{ReduceOp::kSum, {2}, false}, {ramp({2, 2})}).find("axis 2 is out of range for rank 2"), std::string::npos);
+  expect_equal(run_one(Reduce{ReduceOp::kProd, {0}, false}, {i64({2}, {INT64_MIN, -1})}),
+               i64({}, {INT64_MIN}));
+  EXPECT_NE(
+      error_of(Reduce{ReduceOp::kSum, {2}, false}, {ramp({2, 2})}).find("axis 2 is out of range for rank 2"),
+      std::string::npos);
 }
 
 TEST(EvalArgReduce, TiesAndNan) {
@@ -185,7 +190,8 @@ TEST(EvalArgReduce, TiesAndNan) {
 
 TEST(EvalCumSum, WrapsAndRoundsEachSumOnce) {
   expect_equal(run_one(CumSum{0, false, false}, {i8({3}, {100, 100, 100})}), i8({3}, {100, -56, 44}));
-  expect_f32(run_one(CumSum{0, false, false}, {f32({3}, {16777216, 1, 1})}), {3}, {16777216, 16777216, 16777218});
+  expect_f32(run_one(CumSum{0, false, false}, {f32({3}, {16777216, 1, 1})}), {3},
+             {16777216, 16777216, 16777218});
 }
 
 TEST(EvalTopK, OrderTiesAndNan) {
@@ -202,12 +208,14 @@ TEST(EvalTopK, OrderTiesAndNan) {
   expect_i64(out[1], {1, 3}, {1, 1, 1});
   out = run(TopK{0, true, true}, {x, i64({1}, {0})});
   expect_f32(out[0], {0}, {});
-  EXPECT_NE(error_of(TopK{0, true, true}, {x, i64({1}, {6})}).find("k is 6, expected 0 to 5"), std::string::npos);
+  EXPECT_NE(error_of(TopK{0, true, true}, {x, i64({1}, {6})}).find("k is 6, expected 0 to 5"),
+            std::string::npos);
 }
 
 TEST(EvalSoftmax, SpecialRows) {
   const float inf = static_cast<float>(kInf), nan = static_cast<float>(kNan);
-  expect_f32(run_one(Softmax{1, false}, {f32({3, 2}, {-inf, 0, -inf, -inf, nan, 1})}), {3, 2}, {0, 1, kNan, kNan, kNan, kNan});
+  expect_f32(run_one(Softmax{1, false}, {f32({3, 2}, {-inf, 0, -inf, -inf, nan, 1})}), {3, 2},
+             {0, 1, kNan, kNan, kNan, kNan});
   expect_f32(run_one(Softmax{1, false}, {f32({1, 2}, {10000, 10000})}), {1, 2}, {0.5, 0.5});
   expect_f32(run_one(Softmax{1, true}, {f32({1, 2}, {-inf, 0})}), {1, 2}, {-kInf, 0});
   expect_f32(run_one(Softmax{0, false}, {f32({0}, {})}), {0}, {});
@@ -219,9 +227,12 @@ TEST(EvalLayerNorm, BroadcastScaleAndLongRows) {
   const int64_t n = 2500;
   const HostTensor y = run_one(LayerNorm{1, 0}, {ramp({2, n}), f32({1}, {2})});
   const double mean = (n - 1) / 2.0, deviation = std::sqrt((n * n - 1) / 12.0);
-  for (int64_t i = 0; i < 2 * n; ++i) ASSERT_NEAR(y.as_double(i), 2 * (static_cast<double>(i % n) - mean) / deviation, 1e-6) << i;
-  expect_near(run_one(LayerNorm{0, 1e-5f}, {f32({3}, {5, 5, 5}), ramp({3}), f32({3}, {1, 2, 3})}), {3}, {1, 2, 3});
-  EXPECT_NE(error_of(LayerNorm{1, 0}, {ramp({2, 3}), ramp({2})}).find("does not broadcast"), std::string::npos);
+  for (int64_t i = 0; i < 2 * n; ++i)
+    ASSERT_NEAR(y.as_double(i), 2 * (static_cast<double>(i % n) - mean) / deviation, 1e-6) << i;
+  expect_near(run_one(LayerNorm{0, 1e-5f}, {f32({3}, {5, 5, 5}), ramp({3}), f32({3}, {1, 2, 3})}), {3},
+              {1, 2, 3});
+  EXPECT_NE(error_of(LayerNorm{1, 0}, {ramp({2, 3}), ramp({2})}).find("does not broadcast"),
+            std::string::npos);
 }
 
 TEST(EvalActivation, SpecialValues) {
@@ -235,7 +246,8 @@ TEST(EvalActivation, SpecialValues) {
   expect_f32(run_one(Clip{}, {x, kAbsent, one}), {3}, {1, -kInf, kNan});
   expect_f32(run_one(Clip{}, {x, zero}), {3}, {kInf, 0, kNan});
   expect_f32(run_one(Clip{}, {x, one, zero}), {3}, {0, 0, kNan});  // the upper bound has the last word
-  expect_equal(run_one(Clip{}, {u8({3}, {0, 100, 255}), u8({}, {10}), u8({}, {200})}), u8({3}, {10, 100, 200}));
+  expect_equal(run_one(Clip{}, {u8({3}, {0, 100, 255}), u8({}, {10}), u8({}, {200})}),
+               u8({3}, {10, 100, 200}));
   EXPECT_NE(error_of(Clip{}, {ramp({2}), ramp({2})}).find("has 2 elements, expected 1"), std::string::npos);
 }
 

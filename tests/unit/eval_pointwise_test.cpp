@@ -8,10 +8,13 @@ namespace {
 using namespace testing;
 
 HostTensor unary(UnaryOp op, const HostTensor& x) { return run_one(Unary{op}, {x}); }
-HostTensor binary(BinaryOp op, const HostTensor& a, const HostTensor& b) { return run_one(Binary{op}, {a, b}); }
+HostTensor binary(BinaryOp op, const HostTensor& a, const HostTensor& b) {
+  return run_one(Binary{op}, {a, b});
+}
 
 TEST(EvalUnary, SpecialFloats) {
-  const HostTensor x = f32({6}, {-0.0f, 0.0f, static_cast<float>(kInf), static_cast<float>(-kInf), static_cast<float>(kNan), -2.5f});
+  const HostTensor x = f32({6}, {-0.0f, 0.0f, static_cast<float>(kInf), static_cast<float>(-kInf),
+                                 static_cast<float>(kNan), -2.5f});
   expect_f32(unary(UnaryOp::kNeg, x), {6}, {0, -0.0, -kInf, kInf, kNan, 2.5});
   expect_f32(unary(UnaryOp::kAbs, x), {6}, {0, 0, kInf, kInf, kNan, 2.5});
   expect_f32(unary(UnaryOp::kSign, x), {6}, {0, 0, 1, -1, kNan, -1});
@@ -21,13 +24,16 @@ TEST(EvalUnary, SpecialFloats) {
   expect_f32(unary(UnaryOp::kSqrt, x), {6}, {-0.0, 0, kInf, kNan, kNan, kNan});
   expect_f32(unary(UnaryOp::kRecip, x), {6}, {-kInf, kInf, 0, -0.0, kNan, static_cast<float>(-0.4)});
   expect_f32(unary(UnaryOp::kExp, x), {6}, {1, 1, kInf, 0, kNan, 0.08208499848842621});
-  expect_f32(unary(UnaryOp::kSigmoid, f32({4}, {static_cast<float>(kInf), static_cast<float>(-kInf), 0, 1000})), {4}, {1, 0, 0.5, 1});
+  expect_f32(
+      unary(UnaryOp::kSigmoid, f32({4}, {static_cast<float>(kInf), static_cast<float>(-kInf), 0, 1000})), {4},
+      {1, 0, 0.5, 1});
   expect_same(unary(UnaryOp::kIsNan, x), DType::kBool, {6}, {0, 0, 0, 0, 1, 0});
   expect_same(unary(UnaryOp::kIsInf, x), DType::kBool, {6}, {0, 0, 1, 1, 0, 0});
 }
 
 TEST(EvalUnary, RoundIsHalfToEven) {
-  expect_f32(unary(UnaryOp::kRound, f32({6}, {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 2.6f})), {6}, {0, 2, 2, -0.0, -2, 3});
+  expect_f32(unary(UnaryOp::kRound, f32({6}, {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 2.6f})), {6},
+             {0, 2, 2, -0.0, -2, 3});
 }
 
 // Expected: Python's math module.
@@ -50,7 +56,8 @@ TEST(EvalUnary, FunctionsAtOrdinaryPoints) {
       {UnaryOp::kAtanh, {0.25541281188299536, 0.5493061443340548, 1.354025100551105}},
   };
   for (const auto& [op, expected] : rows) expect_near(unary(op, x), {3}, expected, 1e-12);
-  expect_near(unary(UnaryOp::kAcosh, f64({2}, {1.5, 4})), {2}, {0.9624236501192069, 2.0634370688955608}, 1e-12);
+  expect_near(unary(UnaryOp::kAcosh, f64({2}, {1.5, 4})), {2}, {0.9624236501192069, 2.0634370688955608},
+              1e-12);
 }
 
 TEST(EvalUnary, IntegersWrapAndBooleansNegate) {
@@ -89,11 +96,14 @@ TEST(EvalBinary, BroadcastsAcrossChunks) {
 }
 
 TEST(EvalBinary, DivisionOfIntegers) {
-  expect_equal(binary(BinaryOp::kDiv, i32({4}, {7, -7, INT32_MIN, 7}), i32({4}, {2, 2, -1, -2})), i32({4}, {3, -3, INT32_MIN, -3}));
+  expect_equal(binary(BinaryOp::kDiv, i32({4}, {7, -7, INT32_MIN, 7}), i32({4}, {2, 2, -1, -2})),
+               i32({4}, {3, -3, INT32_MIN, -3}));
   expect_equal(binary(BinaryOp::kDiv, i64({1}, {INT64_MIN}), i64({1}, {-1})), i64({1}, {INT64_MIN}));
   expect_equal(binary(BinaryOp::kDiv, u64({1}, {UINT64_MAX}), u64({1}, {2})), u64({1}, {UINT64_MAX / 2}));
-  expect_equal(binary(BinaryOp::kModTrunc, i64({4}, {7, -7, 7, INT64_MIN}), i64({4}, {3, 3, -3, -1})), i64({4}, {1, -1, 1, 0}));
-  expect_equal(binary(BinaryOp::kModFloor, i64({5}, {7, -7, 7, -7, 6}), i64({5}, {3, 3, -3, -3, -3})), i64({5}, {1, 2, -2, -1, 0}));
+  expect_equal(binary(BinaryOp::kModTrunc, i64({4}, {7, -7, 7, INT64_MIN}), i64({4}, {3, 3, -3, -1})),
+               i64({4}, {1, -1, 1, 0}));
+  expect_equal(binary(BinaryOp::kModFloor, i64({5}, {7, -7, 7, -7, 6}), i64({5}, {3, 3, -3, -3, -3})),
+               i64({5}, {1, 2, -2, -1, 0}));
   for (BinaryOp op : {BinaryOp::kDiv, BinaryOp::kModFloor, BinaryOp::kModTrunc}) {
     const std::string error = error_of(Binary{op}, {i32({3}, {1, 2, 3}), i32({3}, {1, 1, 0})});
     EXPECT_NE(error.find("integer division by zero at element 2"), std::string::npos) << error;
@@ -102,25 +112,35 @@ TEST(EvalBinary, DivisionOfIntegers) {
 
 TEST(EvalBinary, SpecialFloats) {
   const float inf = static_cast<float>(kInf), nan = static_cast<float>(kNan);
-  expect_f32(binary(BinaryOp::kDiv, f32({4}, {1, -1, 0, inf}), f32({4}, {0, 0, 0, inf})), {4}, {kInf, -kInf, kNan, kNan});
-  expect_f32(binary(BinaryOp::kMax, f32({4}, {nan, 1, 1, -inf}), f32({4}, {1, nan, 2, -3})), {4}, {kNan, kNan, 2, -3});
-  expect_f32(binary(BinaryOp::kMin, f32({4}, {nan, 1, 1, -inf}), f32({4}, {1, nan, 2, -3})), {4}, {kNan, kNan, 1, -kInf});
-  expect_f32(binary(BinaryOp::kModTrunc, f32({4}, {5.5f, -5.5f, 5, inf}), f32({4}, {2, 2, inf, 2})), {4}, {1.5, -1.5, 5, kNan});
-  expect_f32(binary(BinaryOp::kModFloor, f32({4}, {5.5f, -5.5f, 5.5f, -4}), f32({4}, {2, 2, -2, 2})), {4}, {1.5, 0.5, -0.5, 0});
-  expect_same(binary(BinaryOp::kEq, f32({3}, {nan, 0, 1}), f32({3}, {nan, -0.0f, 2})), DType::kBool, {3}, {0, 1, 0});
+  expect_f32(binary(BinaryOp::kDiv, f32({4}, {1, -1, 0, inf}), f32({4}, {0, 0, 0, inf})), {4},
+             {kInf, -kInf, kNan, kNan});
+  expect_f32(binary(BinaryOp::kMax, f32({4}, {nan, 1, 1, -inf}), f32({4}, {1, nan, 2, -3})), {4},
+             {kNan, kNan, 2, -3});
+  expect_f32(binary(BinaryOp::kMin, f32({4}, {nan, 1, 1, -inf}), f32({4}, {1, nan, 2, -3})), {4},
+             {kNan, kNan, 1, -kInf});
+  expect_f32(binary(BinaryOp::kModTrunc, f32({4}, {5.5f, -5.5f, 5, inf}), f32({4}, {2, 2, inf, 2})), {4},
+             {1.5, -1.5, 5, kNan});
+  expect_f32(binary(BinaryOp::kModFloor, f32({4}, {5.5f, -5.5f, 5.5f, -4}), f32({4}, {2, 2, -2, 2})), {4},
+             {1.5, 0.5, -0.5, 0});
+  expect_same(binary(BinaryOp::kEq, f32({3}, {nan, 0, 1}), f32({3}, {nan, -0.0f, 2})), DType::kBool, {3},
+              {0, 1, 0});
   expect_same(binary(BinaryOp::kNe, f32({2}, {nan, 1}), f32({2}, {nan, 1})), DType::kBool, {2}, {1, 0});
-  expect_same(binary(BinaryOp::kLt, f32({3}, {nan, 1, 2}), f32({3}, {1, 2, 2})), DType::kBool, {3}, {0, 1, 0});
+  expect_same(binary(BinaryOp::kLt, f32({3}, {nan, 1, 2}), f32({3}, {1, 2, 2})), DType::kBool, {3},
+              {0, 1, 0});
   expect_same(binary(BinaryOp::kLe, f32({1}, {2}), f32({1}, {2})), DType::kBool, {1}, {1});
   expect_same(binary(BinaryOp::kGt, u64({1}, {UINT64_MAX}), u64({1}, {1})), DType::kBool, {1}, {1});
   expect_same(binary(BinaryOp::kGe, i64({1}, {-1}), i64({1}, {1})), DType::kBool, {1}, {0});
 }
 
-// One rounding: 16777216 + 1 is not a float, and 2048 + 1 no f16; a sum is the float nearest to the exact one.
+// One rounding: 16777216 + 1 is not a float, and 2048 + 1 no f16; a sum is the float nearest to the exact
+// one.
 TEST(EvalBinary, RoundsOnceToTheElementType) {
   expect_f32(binary(BinaryOp::kAdd, f32({1}, {16777216}), f32({1}, {1})), {1}, {16777216});
-  expect_same(binary(BinaryOp::kAdd, of_type(DType::kF16, {2}, {2048, 60000}), of_type(DType::kF16, {2}, {1, 60000})),
-              DType::kF16, {2}, {2048, kInf});
-  expect_same(binary(BinaryOp::kMul, of_type(DType::kBF16, {1}, {1.0078125}), of_type(DType::kBF16, {1}, {1.0078125})),
+  expect_same(
+      binary(BinaryOp::kAdd, of_type(DType::kF16, {2}, {2048, 60000}), of_type(DType::kF16, {2}, {1, 60000})),
+      DType::kF16, {2}, {2048, kInf});
+  expect_same(binary(BinaryOp::kMul, of_type(DType::kBF16, {1}, {1.0078125}),
+                     of_type(DType::kBF16, {1}, {1.0078125})),
               DType::kBF16, {1}, {1.015625});
 }
 
@@ -133,31 +153,42 @@ TEST(EvalBinary, IntegersWrap) {
 }
 
 TEST(EvalBinary, Power) {
-  expect_equal(binary(BinaryOp::kPow, i32({6}, {2, -3, 0, 2, -1, 1}), i32({6}, {10, 3, 0, -1, -3, -9})), i32({6}, {1024, -27, 1, 0, -1, 1}));
-  expect_equal(binary(BinaryOp::kPow, i32({1}, {3}), i32({1}, {21})), i32({1}, {1870418611}));  // 3^21 mod 2^32
+  expect_equal(binary(BinaryOp::kPow, i32({6}, {2, -3, 0, 2, -1, 1}), i32({6}, {10, 3, 0, -1, -3, -9})),
+               i32({6}, {1024, -27, 1, 0, -1, 1}));
+  expect_equal(binary(BinaryOp::kPow, i32({1}, {3}), i32({1}, {21})),
+               i32({1}, {1870418611}));  // 3^21 mod 2^32
   expect_f32(binary(BinaryOp::kPow, f32({3}, {-8, 0, 2}), i64({3}, {3, 0, -1})), {3}, {-512, 1, 0.5});
   expect_equal(binary(BinaryOp::kPow, i64({2}, {9, 2}), f32({2}, {0.5f, -1})), i64({2}, {3, 0}));
-  expect_f32(binary(BinaryOp::kPow, f32({2}, {-8, static_cast<float>(kNan)}), f32({2}, {0.5f, 0})), {2}, {kNan, 1});
+  expect_f32(binary(BinaryOp::kPow, f32({2}, {-8, static_cast<float>(kNan)}), f32({2}, {0.5f, 0})), {2},
+             {kNan, 1});
 }
 
 TEST(EvalBinary, BitsAndLogic) {
-  expect_equal(binary(BinaryOp::kAnd, boolean({4}, {0, 0, 1, 1}), boolean({4}, {0, 1, 0, 1})), boolean({4}, {0, 0, 0, 1}));
-  expect_equal(binary(BinaryOp::kOr, boolean({4}, {0, 0, 1, 1}), boolean({4}, {0, 1, 0, 1})), boolean({4}, {0, 1, 1, 1}));
-  expect_equal(binary(BinaryOp::kXor, boolean({4}, {0, 0, 1, 1}), boolean({4}, {0, 1, 0, 1})), boolean({4}, {0, 1, 1, 0}));
+  expect_equal(binary(BinaryOp::kAnd, boolean({4}, {0, 0, 1, 1}), boolean({4}, {0, 1, 0, 1})),
+               boolean({4}, {0, 0, 0, 1}));
+  expect_equal(binary(BinaryOp::kOr, boolean({4}, {0, 0, 1, 1}), boolean({4}, {0, 1, 0, 1})),
+               boolean({4}, {0, 1, 1, 1}));
+  expect_equal(binary(BinaryOp::kXor, boolean({4}, {0, 0, 1, 1}), boolean({4}, {0, 1, 0, 1})),
+               boolean({4}, {0, 1, 1, 0}));
   expect_equal(binary(BinaryOp::kBitXor, i8({1}, {-1}), i8({1}, {15})), i8({1}, {-16}));
   expect_equal(binary(BinaryOp::kBitAnd, u8({1}, {0x3c}), u8({1}, {0x0f})), u8({1}, {0x0c}));
   expect_equal(binary(BinaryOp::kBitOr, u8({1}, {0x3c}), u8({1}, {0x0f})), u8({1}, {0x3f}));
-  expect_equal(binary(BinaryOp::kShl, u8({4}, {1, 1, 255, 1}), u8({4}, {7, 8, 4, 200})), u8({4}, {128, 0, 240, 0}));
+  expect_equal(binary(BinaryOp::kShl, u8({4}, {1, 1, 255, 1}), u8({4}, {7, 8, 4, 200})),
+               u8({4}, {128, 0, 240, 0}));
   expect_equal(binary(BinaryOp::kShr, u8({3}, {255, 255, 255}), u8({3}, {1, 8, 64})), u8({3}, {127, 0, 0}));
   expect_equal(binary(BinaryOp::kShr, i8({2}, {-128, -1}), i8({2}, {3, 100})), i8({2}, {-16, -1}));
-  EXPECT_NE(error_of(Binary{BinaryOp::kAnd}, {f32({1}, {1}), f32({1}, {1})}).find("not defined"), std::string::npos);
-  EXPECT_NE(error_of(Binary{BinaryOp::kAdd}, {f32({1}, {1}), i32({1}, {1})}).find("input 1 is i32, expected f32"), std::string::npos);
+  EXPECT_NE(error_of(Binary{BinaryOp::kAnd}, {f32({1}, {1}), f32({1}, {1})}).find("not defined"),
+            std::string::npos);
+  EXPECT_NE(
+      error_of(Binary{BinaryOp::kAdd}, {f32({1}, {1}), i32({1}, {1})}).find("input 1 is i32, expected f32"),
+      std::string::npos);
 }
 
 TEST(EvalSelect, BroadcastsAllThree) {
   const HostTensor out = run_one(Select{}, {boolean({2, 1}, {1, 0}), f32({3}, {1, 2, 3}), f32({1}, {-0.0f})});
   expect_f32(out, {2, 3}, {1, 2, 3, -0.0, -0.0, -0.0});
-  expect_equal(run_one(Select{}, {boolean({}, {0}), i64({}, {1}), i64({}, {INT64_MAX})}), i64({}, {INT64_MAX}));
+  expect_equal(run_one(Select{}, {boolean({}, {0}), i64({}, {1}), i64({}, {INT64_MAX})}),
+               i64({}, {INT64_MAX}));
 }
 
 TEST(EvalCast, FloatToIntegerTruncatesAndSaturatesAsX86) {
@@ -169,17 +200,21 @@ TEST(EvalCast, FloatToIntegerTruncatesAndSaturatesAsX86) {
   expect_equal(cast(x, DType::kU8), u8({7}, {2, 254, 0, 0, 0, 0, 44}));
   expect_equal(cast(x, DType::kBool), boolean({7}, {1, 1, 1, 1, 1, 1, 1}));
   expect_equal(cast(f32({2}, {-0.0f, 0.1f}), DType::kBool), boolean({2}, {0, 1}));
-  expect_equal(cast(f64({2}, {1.8e19, 2147483647.9}), DType::kU64), u64({2}, {18000000000000000000u, 2147483647}));
+  expect_equal(cast(f64({2}, {1.8e19, 2147483647.9}), DType::kU64),
+               u64({2}, {18000000000000000000u, 2147483647}));
   expect_equal(cast(f64({2}, {2147483647.9, -2147483648.9}), DType::kI32), i32({2}, {INT32_MAX, INT32_MIN}));
 }
 
 TEST(EvalCast, IntegersRoundOnce) {
-  // 2^53 + 1 and 2^60 + 2^36 + 1 lie between floats; by way of double the second would tie to even and go down.
-  expect_f32(cast(i64({2}, {9007199254740993, (int64_t{1} << 60) + (int64_t{1} << 36) + 1}), DType::kF32), {2},
-             {9007199254740992.0, 0x1p60 + 0x1p37});
+  // 2^53 + 1 and 2^60 + 2^36 + 1 lie between floats; by way of double the second would tie to even and go
+  // down.
+  expect_f32(cast(i64({2}, {9007199254740993, (int64_t{1} << 60) + (int64_t{1} << 36) + 1}), DType::kF32),
+             {2}, {9007199254740992.0, 0x1p60 + 0x1p37});
   // bf16 has 8 bits: 2^60 + 2^52 is a tie that the last bit decides.
-  expect_same(cast(i64({2}, {(int64_t{1} << 60) + (int64_t{1} << 52) + 1, (int64_t{1} << 60) + (int64_t{1} << 52)}), DType::kBF16),
-              DType::kBF16, {2}, {0x1p60 + 0x1p53, 0x1p60});
+  expect_same(
+      cast(i64({2}, {(int64_t{1} << 60) + (int64_t{1} << 52) + 1, (int64_t{1} << 60) + (int64_t{1} << 52)}),
+           DType::kBF16),
+      DType::kBF16, {2}, {0x1p60 + 0x1p53, 0x1p60});
   expect_equal(cast(i64({3}, {300, -1, 1 << 20}), DType::kU8), u8({3}, {44, 255, 0}));
   expect_equal(cast(i8({1}, {-1}), DType::kU64), u64({1}, {UINT64_MAX}));
   expect_equal(cast(boolean({2}, {7, 0}), DType::kI32), i32({2}, {1, 0}));
@@ -187,8 +222,8 @@ TEST(EvalCast, IntegersRoundOnce) {
 }
 
 TEST(EvalCast, EveryPairOfTypesKeepsSmallNumbers) {
-  const DType all[] = {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI8, DType::kI16, DType::kI32,
-                       DType::kI64, DType::kU8, DType::kU16, DType::kU32, DType::kU64};
+  const DType all[] = {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI8,  DType::kI16,
+                       DType::kI32, DType::kI64, DType::kU8,  DType::kU16,  DType::kU32, DType::kU64};
   for (DType from : all) {
     for (DType to : all) expect_same(cast(of_type(from, {3}, {0, 1, 100}), to), to, {3}, {0, 1, 100});
   }

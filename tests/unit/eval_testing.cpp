@@ -37,7 +37,8 @@ HostTensor noise(Extents shape, uint64_t seed, DType dtype) {
 
 namespace {
 
-Result<std::vector<HostTensor>> evaluate_op(const Op& op, const Inputs& inputs, const std::vector<TensorType>& types) {
+Result<std::vector<HostTensor>> evaluate_op(const Op& op, const Inputs& inputs,
+                                            const std::vector<TensorType>& types) {
   std::vector<const HostTensor*> pointers;
   for (const auto& input : inputs) pointers.push_back(input ? &*input : nullptr);
   return evaluate_node(op, pointers, types);
@@ -71,13 +72,15 @@ bool same(double a, double b) {
 
 }  // namespace
 
-void expect_same(const HostTensor& actual, DType dtype, const Extents& shape, const std::vector<double>& expected) {
+void expect_same(const HostTensor& actual, DType dtype, const Extents& shape,
+                 const std::vector<double>& expected) {
   EXPECT_EQ(dtype_name(actual.dtype()), dtype_name(dtype));
   ASSERT_EQ(actual.shape(), shape) << actual.type_text();
   ASSERT_EQ(actual.elements(), static_cast<int64_t>(expected.size()));
   for (size_t i = 0; i < expected.size(); ++i) {
     const double value = actual.as_double(static_cast<int64_t>(i));
-    EXPECT_TRUE(same(value, expected[i])) << "element " << i << " is " << value << ", expected " << expected[i];
+    EXPECT_TRUE(same(value, expected[i]))
+        << "element " << i << " is " << value << ", expected " << expected[i];
   }
 }
 
@@ -91,21 +94,24 @@ void expect_i64(const HostTensor& actual, const Extents& shape, const std::vecto
   EXPECT_EQ(actual.as_int64s(), expected);
 }
 
-void expect_near(const HostTensor& actual, const Extents& shape, const std::vector<double>& expected, double tolerance) {
+void expect_near(const HostTensor& actual, const Extents& shape, const std::vector<double>& expected,
+                 double tolerance) {
   ASSERT_EQ(actual.shape(), shape) << actual.type_text();
   ASSERT_EQ(actual.elements(), static_cast<int64_t>(expected.size()));
   double largest = 1;
   for (double v : expected) largest = std::isfinite(v) ? std::max(largest, std::fabs(v)) : largest;
   for (size_t i = 0; i < expected.size(); ++i) {
     const double value = actual.as_double(static_cast<int64_t>(i));
-    const bool close = std::isfinite(expected[i]) ? std::fabs(value - expected[i]) <= tolerance * largest : same(value, expected[i]);
+    const bool close = std::isfinite(expected[i]) ? std::fabs(value - expected[i]) <= tolerance * largest
+                                                  : same(value, expected[i]);
     EXPECT_TRUE(close) << "element " << i << " is " << value << ", expected " << expected[i];
   }
 }
 
 void expect_equal(const HostTensor& actual, const HostTensor& expected) {
   ASSERT_EQ(actual.type_text(), expected.type_text());
-  EXPECT_EQ(expected.elements() == 0 ? 0 : std::memcmp(actual.bytes(), expected.bytes(), expected.size_bytes()), 0);
+  EXPECT_EQ(
+      expected.elements() == 0 ? 0 : std::memcmp(actual.bytes(), expected.bytes(), expected.size_bytes()), 0);
 }
 
 }  // namespace frit::graph::testing

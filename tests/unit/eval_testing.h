@@ -22,14 +22,30 @@ HostTensor tensor(DType dtype, Extents shape, const std::vector<T>& values) {
   EXPECT_TRUE(made.ok()) << made.error().text();
   return made.ok() ? *made : HostTensor();
 }
-inline HostTensor f32(Extents shape, std::vector<float> values) { return tensor(DType::kF32, std::move(shape), values); }
-inline HostTensor f64(Extents shape, std::vector<double> values) { return tensor(DType::kF64, std::move(shape), values); }
-inline HostTensor i64(Extents shape, std::vector<int64_t> values) { return tensor(DType::kI64, std::move(shape), values); }
-inline HostTensor i32(Extents shape, std::vector<int32_t> values) { return tensor(DType::kI32, std::move(shape), values); }
-inline HostTensor i8(Extents shape, std::vector<int8_t> values) { return tensor(DType::kI8, std::move(shape), values); }
-inline HostTensor u8(Extents shape, std::vector<uint8_t> values) { return tensor(DType::kU8, std::move(shape), values); }
-inline HostTensor u64(Extents shape, std::vector<uint64_t> values) { return tensor(DType::kU64, std::move(shape), values); }
-inline HostTensor boolean(Extents shape, std::vector<uint8_t> values) { return tensor(DType::kBool, std::move(shape), values); }
+inline HostTensor f32(Extents shape, std::vector<float> values) {
+  return tensor(DType::kF32, std::move(shape), values);
+}
+inline HostTensor f64(Extents shape, std::vector<double> values) {
+  return tensor(DType::kF64, std::move(shape), values);
+}
+inline HostTensor i64(Extents shape, std::vector<int64_t> values) {
+  return tensor(DType::kI64, std::move(shape), values);
+}
+inline HostTensor i32(Extents shape, std::vector<int32_t> values) {
+  return tensor(DType::kI32, std::move(shape), values);
+}
+inline HostTensor i8(Extents shape, std::vector<int8_t> values) {
+  return tensor(DType::kI8, std::move(shape), values);
+}
+inline HostTensor u8(Extents shape, std::vector<uint8_t> values) {
+  return tensor(DType::kU8, std::move(shape), values);
+}
+inline HostTensor u64(Extents shape, std::vector<uint64_t> values) {
+  return tensor(DType::kU64, std::move(shape), values);
+}
+inline HostTensor boolean(Extents shape, std::vector<uint8_t> values) {
+  return tensor(DType::kBool, std::move(shape), values);
+}
 // Any type from doubles, by rounding as Cast does.
 HostTensor cast(const HostTensor& x, DType to);
 inline HostTensor of_type(DType dtype, Extents shape, std::vector<double> values) {
@@ -37,7 +53,8 @@ inline HostTensor of_type(DType dtype, Extents shape, std::vector<double> values
 }
 // 0, step, 2 * step ... : distinct values where only positions matter.
 HostTensor ramp(Extents shape, float step = 1, float start = 0);
-// Small multiples of 1/8 that look irregular: ((37 i + 11 seed) mod 23 - 11) / 8. Products and sums of a few are exact.
+// Small multiples of 1/8 that look irregular: ((37 i + 11 seed) mod 23 - 11) / 8. Products and sums of a few
+// are exact.
 HostTensor pattern(Extents shape, int64_t seed);
 // Reproducible values in [-1, 1).
 HostTensor noise(Extents shape, uint64_t seed, DType dtype = DType::kF32);
@@ -56,7 +73,8 @@ HostTensor run_one(const Op& op, const Inputs& inputs, const std::vector<TensorT
 std::string error_of(const Op& op, const Inputs& inputs, const std::vector<TensorType>& types = {});
 
 // Exact, but every NaN equals every NaN; -0 and 0 differ.
-void expect_same(const HostTensor& actual, DType dtype, const Extents& shape, const std::vector<double>& expected);
+void expect_same(const HostTensor& actual, DType dtype, const Extents& shape,
+                 const std::vector<double>& expected);
 void expect_f32(const HostTensor& actual, const Extents& shape, const std::vector<double>& expected);
 void expect_i64(const HostTensor& actual, const Extents& shape, const std::vector<int64_t>& expected);
 // Within `tolerance`, relative to the largest expected magnitude or 1.

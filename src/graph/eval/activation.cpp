@@ -1,4 +1,5 @@
-// Composites that map each element of one tensor: evaluated whole, so that their decompositions can be checked.
+// Composites that map each element of one tensor: evaluated whole, so that their decompositions can be
+// checked.
 #include <array>
 #include <cmath>
 

@@ -12,23 +12,31 @@ namespace frit::graph::eval {
 
 template <class C>
 C wrap_add(C a, C b) {
-  if constexpr (std::is_integral_v<C>) return static_cast<C>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  else return a + b;
+  if constexpr (std::is_integral_v<C>)
+    return static_cast<C>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  else
+    return a + b;
 }
 template <class C>
 C wrap_sub(C a, C b) {
-  if constexpr (std::is_integral_v<C>) return static_cast<C>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-  else return a - b;
+  if constexpr (std::is_integral_v<C>)
+    return static_cast<C>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+  else
+    return a - b;
 }
 template <class C>
 C wrap_mul(C a, C b) {
-  if constexpr (std::is_integral_v<C>) return static_cast<C>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  else return a * b;
+  if constexpr (std::is_integral_v<C>)
+    return static_cast<C>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  else
+    return a * b;
 }
 template <class C>
 C wrap_neg(C a) {
-  if constexpr (std::is_integral_v<C>) return static_cast<C>(0 - static_cast<uint64_t>(a));
-  else return -a;
+  if constexpr (std::is_integral_v<C>)
+    return static_cast<C>(0 - static_cast<uint64_t>(a));
+  else
+    return -a;
 }
 
 // b != 0 for integers. The quotient of the smallest number by -1 wraps to itself.
@@ -101,15 +109,21 @@ C power(C base, C exponent) {
 // The identities of max and min: -inf and +inf, or the ends of the integer type's range.
 template <class C>
 C lowest_of(DType dtype) {
-  if constexpr (std::is_floating_point_v<C>) return -std::numeric_limits<C>::infinity();
-  else if constexpr (std::is_unsigned_v<C>) return 0;
-  else return std::numeric_limits<C>::min() >> (64 - 8 * dtype_bytes(dtype));
+  if constexpr (std::is_floating_point_v<C>)
+    return -std::numeric_limits<C>::infinity();
+  else if constexpr (std::is_unsigned_v<C>)
+    return 0;
+  else
+    return std::numeric_limits<C>::min() >> (64 - 8 * dtype_bytes(dtype));
 }
 template <class C>
 C highest_of(DType dtype) {
-  if constexpr (std::is_floating_point_v<C>) return std::numeric_limits<C>::infinity();
-  else if (dtype == DType::kBool) return 1;
-  else return std::numeric_limits<C>::max() >> (64 - 8 * dtype_bytes(dtype));
+  if constexpr (std::is_floating_point_v<C>)
+    return std::numeric_limits<C>::infinity();
+  else if (dtype == DType::kBool)
+    return 1;
+  else
+    return std::numeric_limits<C>::max() >> (64 - 8 * dtype_bytes(dtype));
 }
 
 }  // namespace frit::graph::eval

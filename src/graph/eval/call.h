@@ -1,7 +1,8 @@
 // Call: what an op's evaluation gets to see, and the checks that nearly every op needs.
 //
-// Each op is one overload `Result<Outputs> run(const TheOp&, const Call&)` in the file of its group; dispatch.cpp picks
-// it by the op's type. Messages here name inputs by position: the node's name is added by the caller.
+// Each op is one overload `Result<Outputs> run(const TheOp&, const Call&)` in the file of its group;
+// dispatch.cpp picks it by the op's type. Messages here name inputs by position: the node's name is added by
+// the caller.
 #pragma once
 
 #include <map>

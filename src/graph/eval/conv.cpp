@@ -24,11 +24,13 @@ Result<Problem> describe(const Conv& op, const Call& call) {
   if (x.dtype() == DType::kBool) return bad("is not defined for bool");
   if (x.rank() < 3) return bad(text_of("input 0 is ", x.type_text(), ", expected rank 3 or more"));
   FRIT_TRY(call.expect_rank(1, x.rank()));
-  FRIT_ASSIGN(Window window, make_window(Extents(w.shape().begin() + 2, w.shape().end()), op.strides, op.pads, op.dilations));
+  FRIT_ASSIGN(Window window, make_window(Extents(w.shape().begin() + 2, w.shape().end()), op.strides, op.pads,
+                                         op.dilations));
   window.large.assign(x.shape().begin() + 2, x.shape().end());
   FRIT_ASSIGN(window.small, count_windows(window));
   if (op.groups < 1 || w.dim(0) % op.groups != 0 || x.dim(1) != w.dim(1) * op.groups) {
-    return bad(text_of("input ", x.type_text(), " and weight ", w.type_text(), " do not fit ", op.groups, " groups"));
+    return bad(text_of("input ", x.type_text(), " and weight ", w.type_text(), " do not fit ", op.groups,
+                       " groups"));
   }
   if (call.has(2)) {
     FRIT_TRY(call.expect_same_dtype(0, 2));
@@ -62,10 +64,12 @@ class ImageConv {
              std::vector<C>& sums) const {
     const C* x = x_.data() + g * p_.in_channels * p_.plane;
     const C* w = w_.data() + (g * p_.out_channels + o0) * p_.depth();
-    // Padding is not part of the sum. As a zero it only shows where 0 * w is NaN: then its taps are really left out.
-    // Packing also does not pay for fewer channels than a tile has rows.
-    if (finite_ && channels >= kTile) packed(x, w, channels, count, offsets, sums);
-    else direct(x, w, channels, count, offsets, sums);
+    // Padding is not part of the sum. As a zero it only shows where 0 * w is NaN: then its taps are really
+    // left out. Packing also does not pay for fewer channels than a tile has rows.
+    if (finite_ && channels >= kTile)
+      packed(x, w, channels, count, offsets, sums);
+    else
+      direct(x, w, channels, count, offsets, sums);
   }
 
  private:
@@ -80,7 +84,8 @@ class ImageConv {
       const C* plane = x + c * p_.plane;
       for (int64_t t = 0; t < taps; ++t) {
         const int64_t* offset = offsets.data() + t * count;
-        for (int64_t i = 0; i < count; ++i) patches.at(i, c * taps + t) = offset[i] < 0 ? C{0} : plane[offset[i]];
+        for (int64_t i = 0; i < count; ++i)
+          patches.at(i, c * taps + t) = offset[i] < 0 ? C{0} : plane[offset[i]];
       }
     }
     multiply(weights, patches, sums);
@@ -119,14 +124,17 @@ void convolve(const Problem& p, const Call& call, HostTensor& out) {
   load(call.in(1), 0, call.in(1).elements(), w.data());
   const bool finite = all_finite(w);
   const int64_t block = block_extent(p.depth());
-  const int64_t channel_blocks = (p.out_channels + block - 1) / block, pixel_blocks = (p.pixels + block - 1) / block;
-  // A task: one block of pixels, whose offsets are found once, and a share of the (group, channel block) pairs.
+  const int64_t channel_blocks = (p.out_channels + block - 1) / block,
+                pixel_blocks = (p.pixels + block - 1) / block;
+  // A task: one block of pixels, whose offsets are found once, and a share of the (group, channel block)
+  // pairs.
   const int64_t pairs = p.groups * channel_blocks, shares = std::min<int64_t>(pairs, 8);
   for (int64_t n = 0; n < p.batch; ++n) {
     load(call.in(0), n * image_elements, image_elements, x.data());
     const ImageConv<C> conv(p, x, w, finite);
     call.parallel(shares * pixel_blocks, [&](int64_t task) {
-      const int64_t share = task / pixel_blocks, p0 = task % pixel_blocks * block, count = std::min(block, p.pixels - p0);
+      const int64_t share = task / pixel_blocks, p0 = task % pixel_blocks * block,
+                    count = std::min(block, p.pixels - p0);
       std::vector<int64_t> offsets;
       std::vector<C> sums;
       p.window.find_offsets(p0, count, offsets);
@@ -154,9 +162,8 @@ Result<Outputs> run(const Conv& op, const Call& call) {
   shape.insert(shape.end(), problem.window.small.begin(), problem.window.small.end());
   FRIT_ASSIGN(HostTensor out, call.allocate(x.dtype(), shape));
   if (out.elements() == 0) return single(std::move(out));
-  with_compute_type(x.dtype(), [&](auto tag) {
-    convolve<ProductType<typename decltype(tag)::type>>(problem, call, out);
-  });
+  with_compute_type(
+      x.dtype(), [&](auto tag) { convolve<ProductType<typename decltype(tag)::type>>(problem, call, out); });
   return single(std::move(out));
 }
 

@@ -8,7 +8,7 @@ namespace frit::graph::eval {
 namespace {
 
 struct Problem {
-  Window window;  // small: the input, large: the output
+  Window window;                                     // small: the input, large: the output
   int64_t batch, groups, in_channels, out_channels;  // channels per group
   int64_t pixels, plane;                             // spatial elements of an input and of an output channel
 };
@@ -21,7 +21,8 @@ Result<Problem> describe(const ConvTranspose& op, const Call& call) {
   if (x.dtype() == DType::kBool) return bad("is not defined for bool");
   if (x.rank() < 3) return bad(text_of("input 0 is ", x.type_text(), ", expected rank 3 or more"));
   FRIT_TRY(call.expect_rank(1, x.rank()));
-  FRIT_ASSIGN(Window window, make_window(Extents(w.shape().begin() + 2, w.shape().end()), op.strides, op.pads, op.dilations));
+  FRIT_ASSIGN(Window window, make_window(Extents(w.shape().begin() + 2, w.shape().end()), op.strides, op.pads,
+                                         op.dilations));
   const size_t spatial = window.kernel.size();
   if (op.output_padding.size() != spatial) {
     return bad(text_of("output_padding has ", op.output_padding.size(), " values, expected ", spatial));
@@ -37,7 +38,8 @@ Result<Problem> describe(const ConvTranspose& op, const Call& call) {
     window.large.push_back(std::max<int64_t>(extent, 0));
   }
   if (op.groups < 1 || x.dim(1) != w.dim(0) || w.dim(0) % op.groups != 0) {
-    return bad(text_of("input ", x.type_text(), " and weight ", w.type_text(), " do not fit ", op.groups, " groups"));
+    return bad(text_of("input ", x.type_text(), " and weight ", w.type_text(), " do not fit ", op.groups,
+                       " groups"));
   }
   if (call.has(2)) {
     FRIT_TRY(call.expect_same_dtype(0, 2));
@@ -76,7 +78,8 @@ void spread(const Problem& p, const Call& call, int64_t n, int64_t g, std::vecto
         const int64_t channel = (r0 + r) / taps, tap = (r0 + r) % taps;
         for (int64_t i = 0; i < count; ++i) {
           const int64_t offset = offsets[static_cast<size_t>(tap * count + i)];
-          if (offset >= 0) y[static_cast<size_t>(channel * p.plane + offset)] += sums[static_cast<size_t>(r * count + i)];
+          if (offset >= 0)
+            y[static_cast<size_t>(channel * p.plane + offset)] += sums[static_cast<size_t>(r * count + i)];
         }
       }
     }

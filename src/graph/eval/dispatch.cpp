@@ -46,8 +46,9 @@ Status Call::expect_axis(int64_t axis, int64_t rank) const {
 Result<HostTensor> Call::allocate(DType dtype, Extents shape) const {
   FRIT_ASSIGN(const int64_t count, checked_element_count(shape));
   if (count > options.max_value_bytes / static_cast<int64_t>(dtype_bytes(dtype))) {
-    return make_error(Code::kOutOfMemory, text_of("a result of ", dtype_name(dtype), extents_text(shape),
-                                                  " is larger than the limit of ", options.max_value_bytes, " bytes"));
+    return make_error(Code::kOutOfMemory,
+                      text_of("a result of ", dtype_name(dtype), extents_text(shape),
+                              " is larger than the limit of ", options.max_value_bytes, " bytes"));
   }
   return HostTensor::allocate(dtype, std::move(shape));
 }
@@ -102,7 +103,8 @@ Result<Outputs> run_node(const Op& op, const Call& call) {
 }  // namespace eval
 
 Result<std::vector<HostTensor>> evaluate_node(const Op& op, std::span<const HostTensor* const> inputs,
-                                              std::span<const TensorType> output_types, const EvalOptions& options) {
+                                              std::span<const TensorType> output_types,
+                                              const EvalOptions& options) {
   const std::map<std::string, int64_t> sizes;
   return eval::run_node(op, eval::Call{inputs, output_types, sizes, options}).with(op_name(op));
 }

@@ -1,8 +1,9 @@
 // Elements as the evaluator computes with them: each element type belongs to one of three compute types.
 //
-// Floats are computed in double, signed integers in int64_t, unsigned integers and bool in uint64_t. Sums, differences
-// and products of integers may be computed in 64 bits and cut to the element's width when stored: that is two's
-// complement wrap-around. load and store convert runs of elements; conversions between compute types are Cast's.
+// Floats are computed in double, signed integers in int64_t, unsigned integers and bool in uint64_t. Sums,
+// differences and products of integers may be computed in 64 bits and cut to the element's width when stored:
+// that is two's complement wrap-around. load and store convert runs of elements; conversions between compute
+// types are Cast's.
 #pragma once
 
 #include <cmath>
@@ -17,35 +18,51 @@
 namespace frit::graph::eval {
 
 // Storage types that C++ lacks.
-struct F16 { uint16_t bits; };
-struct BF16 { uint16_t bits; };
-struct Bool { uint8_t byte; };
+struct F16 {
+  uint16_t bits;
+};
+struct BF16 {
+  uint16_t bits;
+};
+struct Bool {
+  uint8_t byte;
+};
 
-template <class T> struct ComputeTypeOf { using type = std::conditional_t<std::is_floating_point_v<T>, double, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>; };
-template <> struct ComputeTypeOf<F16> { using type = double; };
-template <> struct ComputeTypeOf<BF16> { using type = double; };
-template <> struct ComputeTypeOf<Bool> { using type = uint64_t; };
-template <class T> using ComputeType = typename ComputeTypeOf<T>::type;
-
-template <class T> struct Tag { using type = T; };
+template <class T>
+struct Tag {
+  using type = T;
+};
 
 // Calls f(Tag<storage type>{}).
 template <class F>
 decltype(auto) with_storage_type(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::kF32: return f(Tag<float>{});
-    case DType::kF64: return f(Tag<double>{});
-    case DType::kF16: return f(Tag<F16>{});
-    case DType::kBF16: return f(Tag<BF16>{});
-    case DType::kI8: return f(Tag<int8_t>{});
-    case DType::kI16: return f(Tag<int16_t>{});
-    case DType::kI32: return f(Tag<int32_t>{});
-    case DType::kI64: return f(Tag<int64_t>{});
-    case DType::kU8: return f(Tag<uint8_t>{});
-    case DType::kU16: return f(Tag<uint16_t>{});
-    case DType::kU32: return f(Tag<uint32_t>{});
-    case DType::kU64: return f(Tag<uint64_t>{});
-    case DType::kBool: break;
+    case DType::kF32:
+      return f(Tag<float>{});
+    case DType::kF64:
+      return f(Tag<double>{});
+    case DType::kF16:
+      return f(Tag<F16>{});
+    case DType::kBF16:
+      return f(Tag<BF16>{});
+    case DType::kI8:
+      return f(Tag<int8_t>{});
+    case DType::kI16:
+      return f(Tag<int16_t>{});
+    case DType::kI32:
+      return f(Tag<int32_t>{});
+    case DType::kI64:
+      return f(Tag<int64_t>{});
+    case DType::kU8:
+      return f(Tag<uint8_t>{});
+    case DType::kU16:
+      return f(Tag<uint16_t>{});
+    case DType::kU32:
+      return f(Tag<uint32_t>{});
+    case DType::kU64:
+      return f(Tag<uint64_t>{});
+    case DType::kBool:
+      break;
   }
   return f(Tag<Bool>{});
 }
@@ -58,9 +75,9 @@ decltype(auto) with_compute_type(DType dtype, F&& f) {
   return f(Tag<uint64_t>{});
 }
 
-// Truncates toward zero. Out of range and NaN give what x86's conversion instructions give: the smallest value of the
-// instruction's width, 32 bits for types of up to 32 signed or 16 unsigned bits and 64 for the rest, cut to T's width.
-// u64 takes [2^63, 2^64) as well.
+// Truncates toward zero. Out of range and NaN give what x86's conversion instructions give: the smallest
+// value of the instruction's width, 32 bits for types of up to 32 signed or 16 unsigned bits and 64 for the
+// rest, cut to T's width. u64 takes [2^63, 2^64) as well.
 template <class T>
 T truncate_to_integer(double value) {
   constexpr bool kNarrow = sizeof(T) < 4 || std::is_same_v<T, int32_t>;
@@ -114,8 +131,10 @@ T to_storage(C value) {
     } else {
       wide = value;
     }
-    if constexpr (std::is_same_v<T, F16>) return F16{base::double_to_f16(wide)};
-    else return BF16{base::double_to_bf16(wide)};
+    if constexpr (std::is_same_v<T, F16>)
+      return F16{base::double_to_f16(wide)};
+    else
+      return BF16{base::double_to_bf16(wide)};
   } else if constexpr (std::is_same_v<T, Bool>) {
     return Bool{static_cast<uint8_t>(value != 0)};
   } else if constexpr (std::is_integral_v<T> && std::is_floating_point_v<C>) {

@@ -25,7 +25,8 @@ class Evaluation {
     }
     std::vector<HostTensor> outputs;
     for (ValueId id : graph_.outputs) {
-      if (!is_value(id) || !value(id)) return make_error(Code::kInternal, text_of("output %", id, " is never computed"));
+      if (!is_value(id) || !value(id))
+        return make_error(Code::kInternal, text_of("output %", id, " is never computed"));
       outputs.push_back(*value(id));
     }
     return outputs;
@@ -51,7 +52,8 @@ class Evaluation {
       const Dim& dim = type.shape[axis];
       std::vector<std::string> symbols;
       dim.collect_symbols(symbols);
-      if (symbols.size() == 1 && dim == Dim::symbol(symbols[0])) sizes_.emplace(symbols[0], tensor.shape()[axis]);
+      if (symbols.size() == 1 && dim == Dim::symbol(symbols[0]))
+        sizes_.emplace(symbols[0], tensor.shape()[axis]);
     }
     for (size_t axis = 0; axis < type.shape.size(); ++axis) {
       const auto extent = type.shape[axis].bind(sizes_).constant();
@@ -71,8 +73,9 @@ class Evaluation {
         const ValueId id = graph_.inputs[i];
         if (!is_value(id)) return make_error(Code::kInternal, text_of("graph input ", i, " is not a value"));
         if (!unify(graph_.value(id).type, inputs[i])) {
-          return make_error(Code::kInvalidArgument, text_of("input ", describe(id), " is ", inputs[i].type_text(),
-                                                            ", expected ", type_text(graph_.value(id).type)));
+          return make_error(Code::kInvalidArgument,
+                            text_of("input ", describe(id), " is ", inputs[i].type_text(), ", expected ",
+                                    type_text(graph_.value(id).type)));
         }
         if (round == 0) define(id, inputs[i]);
       }
@@ -86,12 +89,14 @@ class Evaluation {
       if (!v.is_constant()) continue;
       const ValueId id = static_cast<ValueId>(i);
       const auto shape = constant_shape(v.type.shape);
-      if (!shape) return make_error(Code::kInternal, text_of("constant ", describe(id), " has no constant shape"));
+      if (!shape)
+        return make_error(Code::kInternal, text_of("constant ", describe(id), " has no constant shape"));
       FRIT_ASSIGN(const int64_t count, checked_element_count(*shape));
       const size_t expected = static_cast<size_t>(count) * dtype_bytes(v.type.dtype);
       if (v.constant->size_bytes != expected) {
-        return make_error(Code::kBadModel, text_of("constant ", describe(id), " of type ", type_text(v.type), " has ",
-                                                   v.constant->size_bytes, " bytes, expected ", expected));
+        return make_error(Code::kBadModel,
+                          text_of("constant ", describe(id), " of type ", type_text(v.type), " has ",
+                                  v.constant->size_bytes, " bytes, expected ", expected));
       }
       define(id, HostTensor::view(v.type.dtype, *shape, v.constant->bytes, v.constant));
     }
@@ -122,24 +127,27 @@ class Evaluation {
         inputs.push_back(nullptr);
         continue;
       }
-      if (!is_value(id) || !value(id)) return make_error(Code::kInternal, text_of("input %", id, " is not computed yet"));
+      if (!is_value(id) || !value(id))
+        return make_error(Code::kInternal, text_of("input %", id, " is not computed yet"));
       inputs.push_back(&*value(id));
     }
     std::vector<TensorType> types;
     for (ValueId id : node.outputs) {
-      if (id != kNoValue && !is_value(id)) return make_error(Code::kInternal, text_of("output %", id, " is not a value"));
+      if (id != kNoValue && !is_value(id))
+        return make_error(Code::kInternal, text_of("output %", id, " is not a value"));
       types.push_back(id == kNoValue ? TensorType{} : graph_.value(id).type);
     }
     FRIT_ASSIGN(eval::Outputs results, eval::run_node(node.op, eval::Call{inputs, types, sizes_, options_}));
     if (results.size() < node.outputs.size()) {
-      return make_error(Code::kInternal, text_of("has ", node.outputs.size(), " outputs, but gives ", results.size()));
+      return make_error(Code::kInternal,
+                        text_of("has ", node.outputs.size(), " outputs, but gives ", results.size()));
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const ValueId id = node.outputs[i];
       if (id == kNoValue) continue;
       if (!unify(types[i], results[i]) && options_.check_types) {
-        return make_error(Code::kInternal, text_of("output ", i, " is ", results[i].type_text(), ", but its type says ",
-                                                   type_text(types[i])));
+        return make_error(Code::kInternal, text_of("output ", i, " is ", results[i].type_text(),
+                                                   ", but its type says ", type_text(types[i])));
       }
       define(id, std::move(results[i]));
       if (uses_left_[static_cast<size_t>(id)] == 0) value(id).reset();

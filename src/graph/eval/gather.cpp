@@ -8,15 +8,16 @@ Result<std::vector<int64_t>> read_indices(const HostTensor& indices, int64_t ext
   std::vector<int64_t> out = indices.as_int64s();
   for (size_t i = 0; i < out.size(); ++i) {
     if (out[i] < -extent || out[i] >= extent) {
-      return bad(text_of("index ", out[i], " at element ", i, " is out of range for axis ", axis, " with ", extent,
-                         " elements"));
+      return bad(text_of("index ", out[i], " at element ", i, " is out of range for axis ", axis, " with ",
+                         extent, " elements"));
     }
     if (out[i] < 0) out[i] += extent;
   }
   return out;
 }
 
-Result<std::vector<int64_t>> read_index_tuples(const HostTensor& indices, const Extents& shape, int64_t first_axis) {
+Result<std::vector<int64_t>> read_index_tuples(const HostTensor& indices, const Extents& shape,
+                                               int64_t first_axis) {
   const int64_t length = indices.shape().back();
   const int64_t count = product(indices.shape(), 0, indices.rank() - 1);
   const Extents strides = row_major_strides(shape);
@@ -26,8 +27,8 @@ Result<std::vector<int64_t>> read_index_tuples(const HostTensor& indices, const 
       const size_t axis = static_cast<size_t>(first_axis + k);
       int64_t index = indices.as_int64(i * length + k);
       if (index < -shape[axis] || index >= shape[axis]) {
-        return bad(text_of("index ", index, " of tuple ", i, " is out of range for axis ", axis, " with ", shape[axis],
-                           " elements"));
+        return bad(text_of("index ", index, " of tuple ", i, " is out of range for axis ", axis, " with ",
+                           shape[axis], " elements"));
       }
       if (index < 0) index += shape[axis];
       out[static_cast<size_t>(i)] += index * strides[axis];
@@ -86,7 +87,8 @@ Status expect_index_shape(const Call& call, size_t i, int64_t axis) {
   FRIT_TRY(call.expect_rank(i, x.rank()));
   for (int64_t other = 0; other < x.rank(); ++other) {
     if (other != axis && indices.dim(other) > x.dim(other)) {
-      return bad(text_of("indices ", indices.type_text(), " reach beyond ", x.type_text(), " along axis ", other));
+      return bad(
+          text_of("indices ", indices.type_text(), " reach beyond ", x.type_text(), " along axis ", other));
     }
   }
   return {};
@@ -101,7 +103,8 @@ Result<Outputs> run(const GatherND& op, const Call& call) {
   if (b < 0 || indices.rank() < 1 || b >= indices.rank() || b >= std::max<int64_t>(x.rank(), 1) ||
       b + indices.shape().back() > x.rank() ||
       !std::equal(x.shape().begin(), x.shape().begin() + b, indices.shape().begin())) {
-    return bad(text_of("indices ", indices.type_text(), " with ", b, " batch axes do not index ", x.type_text()));
+    return bad(
+        text_of("indices ", indices.type_text(), " with ", b, " batch axes do not index ", x.type_text()));
   }
   const int64_t length = indices.shape().back();
   Extents shape(indices.shape().begin(), indices.shape().end() - 1);
@@ -115,8 +118,8 @@ Result<Outputs> run(const GatherND& op, const Call& call) {
   const size_t size = dtype_bytes(x.dtype());
   for (size_t i = 0; i < at.size(); ++i) {
     const int64_t offset = static_cast<int64_t>(i) / per_batch * batch_stride + at[i];
-    std::memcpy(out.mutable_bytes() + i * static_cast<size_t>(inner) * size, x.bytes() + static_cast<size_t>(offset) * size,
-                static_cast<size_t>(inner) * size);
+    std::memcpy(out.mutable_bytes() + i * static_cast<size_t>(inner) * size,
+                x.bytes() + static_cast<size_t>(offset) * size, static_cast<size_t>(inner) * size);
   }
   return single(std::move(out));
 }

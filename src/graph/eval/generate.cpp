@@ -25,7 +25,8 @@ Result<Outputs> run(const Range&, const Call& call) {
   FRIT_TRY(call.expect_inputs(3, 3));
   for (size_t i = 0; i < 3; ++i) {
     FRIT_TRY(call.expect_same_dtype(0, i));
-    if (call.in(i).elements() != 1) return bad(text_of("input ", i, " is ", call.in(i).type_text(), ", expected a scalar"));
+    if (call.in(i).elements() != 1)
+      return bad(text_of("input ", i, " is ", call.in(i).type_text(), ", expected a scalar"));
   }
   const DType dtype = call.in(0).dtype();
   if (dtype == DType::kBool) return bad("is not defined for bool");
@@ -44,8 +45,11 @@ Result<Outputs> run(const Range&, const Call& call) {
     FRIT_ASSIGN(HostTensor out, call.allocate(dtype, {count}));
     for (int64_t i = 0; i < count; ++i) {
       C value;
-      if constexpr (std::is_floating_point_v<C>) value = start + static_cast<double>(i) * delta;
-      else value = static_cast<C>(static_cast<uint64_t>(start) + static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
+      if constexpr (std::is_floating_point_v<C>)
+        value = start + static_cast<double>(i) * delta;
+      else
+        value = static_cast<C>(static_cast<uint64_t>(start) +
+                               static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
       store(out, i, 1, &value);
     }
     return single(std::move(out));
@@ -69,8 +73,10 @@ Result<Outputs> run(const ShapeOf& op, const Call& call) {
   FRIT_TRY(call.expect_inputs(1, 1));
   const Extents& shape = call.in(0).shape();
   const int64_t rank = call.in(0).rank();
-  const int64_t start = std::clamp<int64_t>(op.start, 0, rank), end = std::clamp<int64_t>(op.end, start, rank);
-  return single(HostTensor::of(DType::kI64, {end - start}, Extents(shape.begin() + start, shape.begin() + end)));
+  const int64_t start = std::clamp<int64_t>(op.start, 0, rank),
+                end = std::clamp<int64_t>(op.end, start, rank);
+  return single(
+      HostTensor::of(DType::kI64, {end - start}, Extents(shape.begin() + start, shape.begin() + end)));
 }
 
 Result<Outputs> run(const Fill& op, const Call& call) {
@@ -91,7 +97,8 @@ Result<Outputs> run(const Fill& op, const Call& call) {
   return single(std::move(out));
 }
 
-// i64 [rank, count]: the coordinates of the elements that are not 0 (NaN is not), in memory order. A scalar has none.
+// i64 [rank, count]: the coordinates of the elements that are not 0 (NaN is not), in memory order. A scalar
+// has none.
 Result<Outputs> run(const NonZero&, const Call& call) {
   FRIT_TRY(call.expect_inputs(1, 1));
   const HostTensor& x = call.in(0);

@@ -21,8 +21,8 @@ Result<Extents> broadcast_shapes(const Extents& a, const Extents& b) {
     const int64_t ea = i < a.size() ? a[a.size() - 1 - i] : 1;
     const int64_t eb = i < b.size() ? b[b.size() - 1 - i] : 1;
     if (ea != eb && ea != 1 && eb != 1) {
-      return make_error(Code::kInvalidArgument, base::text_of("shapes ", extents_text(a), " and ", extents_text(b),
-                                                              " do not broadcast"));
+      return make_error(Code::kInvalidArgument, base::text_of("shapes ", extents_text(a), " and ",
+                                                              extents_text(b), " do not broadcast"));
     }
     out[rank - 1 - i] = ea == 1 ? eb : ea;
   }
@@ -60,7 +60,8 @@ void Walker::seek(int64_t index) {
 namespace {
 
 template <class T>
-void copy_elements(const std::byte* src, int64_t offset, const Extents& strides, const Extents& shape, std::byte* dst) {
+void copy_elements(const std::byte* src, int64_t offset, const Extents& strides, const Extents& shape,
+                   std::byte* dst) {
   const int64_t count = product(shape);
   if (count == 0) return;
   const int64_t run = shape.empty() ? 1 : shape.back();
@@ -83,15 +84,19 @@ void copy_elements(const std::byte* src, int64_t offset, const Extents& strides,
 void copy_strided(const std::byte* src, int64_t offset, const Extents& strides, const Extents& shape,
                   size_t element_bytes, std::byte* dst) {
   switch (element_bytes) {
-    case 1: return copy_elements<uint8_t>(src, offset, strides, shape, dst);
-    case 2: return copy_elements<uint16_t>(src, offset, strides, shape, dst);
-    case 4: return copy_elements<uint32_t>(src, offset, strides, shape, dst);
-    default: return copy_elements<uint64_t>(src, offset, strides, shape, dst);
+    case 1:
+      return copy_elements<uint8_t>(src, offset, strides, shape, dst);
+    case 2:
+      return copy_elements<uint16_t>(src, offset, strides, shape, dst);
+    case 4:
+      return copy_elements<uint32_t>(src, offset, strides, shape, dst);
+    default:
+      return copy_elements<uint64_t>(src, offset, strides, shape, dst);
   }
 }
 
-void copy_by_axis_offsets(const std::byte* src, const std::vector<std::vector<int64_t>>& offsets, const Extents& shape,
-                          size_t element_bytes, std::byte* dst) {
+void copy_by_axis_offsets(const std::byte* src, const std::vector<std::vector<int64_t>>& offsets,
+                          const Extents& shape, size_t element_bytes, std::byte* dst) {
   const int64_t count = product(shape);
   Walker walker(shape, Extents(shape.size(), 0));
   for (int64_t i = 0; i < count; ++i, walker.next()) {
@@ -103,8 +108,8 @@ void copy_by_axis_offsets(const std::byte* src, const std::vector<std::vector<in
       offset += part;
     }
     if (has_source) {
-      std::memcpy(dst + static_cast<size_t>(i) * element_bytes, src + static_cast<size_t>(offset) * element_bytes,
-                  element_bytes);
+      std::memcpy(dst + static_cast<size_t>(i) * element_bytes,
+                  src + static_cast<size_t>(offset) * element_bytes, element_bytes);
     }
   }
 }

@@ -37,7 +37,8 @@ struct AxisView {
 Result<Extents> broadcast_shapes(const Extents& a, const Extents& b);
 // Whether a tensor of shape `from` broadcasts to exactly `to`.
 bool broadcasts_to(const Extents& from, const Extents& to);
-// Strides that walk a tensor of shape `from` in step with `to`: 0 where it is repeated. broadcasts_to(from, to).
+// Strides that walk a tensor of shape `from` in step with `to`: 0 where it is repeated. broadcasts_to(from,
+// to).
 Extents broadcast_strides(const Extents& from, const Extents& to);
 
 // Walks a box in row-major order and keeps the offset that the coordinates have under `strides`.
@@ -68,11 +69,11 @@ class Walker {
 void copy_strided(const std::byte* src, int64_t offset, const Extents& strides, const Extents& shape,
                   size_t element_bytes, std::byte* dst);
 
-// dst element i = src element (sum over axes of offsets[axis][coordinate of i]); an axis offset of kNoSource leaves the
-// element of dst as it is. `offsets[axis]` has shape[axis] entries.
+// dst element i = src element (sum over axes of offsets[axis][coordinate of i]); an axis offset of kNoSource
+// leaves the element of dst as it is. `offsets[axis]` has shape[axis] entries.
 inline constexpr int64_t kNoSource = -1;
-void copy_by_axis_offsets(const std::byte* src, const std::vector<std::vector<int64_t>>& offsets, const Extents& shape,
-                          size_t element_bytes, std::byte* dst);
+void copy_by_axis_offsets(const std::byte* src, const std::vector<std::vector<int64_t>>& offsets,
+                          const Extents& shape, size_t element_bytes, std::byte* dst);
 
 // One operand of a pointwise op, read in step with the broadcast result.
 class BroadcastReader {

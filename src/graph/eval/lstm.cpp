@@ -106,7 +106,8 @@ class OneDirection {
       for (int64_t i = 0; i < x.rows(); ++i) x.set_row(i, call_.in(kX), (i0 + i) * s_.features);
       for (int64_t j0 = 0; j0 < columns; j0 += block) {
         Panels<double> w(std::min(block, columns - j0), s_.features);
-        for (int64_t j = 0; j < w.rows(); ++j) w.set_row(j, call_.in(kW), (d_ * columns + j0 + j) * s_.features);
+        for (int64_t j = 0; j < w.rows(); ++j)
+          w.set_row(j, call_.in(kW), (d_ * columns + j0 + j) * s_.features);
         multiply(x, w, sums);
         for (int64_t i = 0; i < x.rows(); ++i) {
           for (int64_t j = 0; j < w.rows(); ++j) {
@@ -155,7 +156,8 @@ Result<Outputs> run(const Lstm& op, const Call& call) {
     FRIT_TRY(call.expect_integers(kLengths));
     lengths = call.in(kLengths).as_int64s();
     for (int64_t length : lengths) {
-      if (length < 0 || length > s.steps) return bad(text_of("a sequence length is ", length, ", expected 0 to ", s.steps));
+      if (length < 0 || length > s.steps)
+        return bad(text_of("a sequence length is ", length, ", expected 0 to ", s.steps));
     }
   }
   const DType dtype = call.in(kX).dtype();

@@ -24,10 +24,12 @@ struct Operand {
   }
 };
 
-// For each batch: out = finish(sum over k of a(i, k) * b(j, k), i, j), out row-major [batches, a.rows, b.rows].
+// For each batch: out = finish(sum over k of a(i, k) * b(j, k), i, j), out row-major [batches, a.rows,
+// b.rows].
 template <class C, class Finish>
-void multiply_batches(const Call& call, const Operand& a, const std::vector<int64_t>& a_offsets, const Operand& b,
-                      const std::vector<int64_t>& b_offsets, HostTensor& out, Finish finish) {
+void multiply_batches(const Call& call, const Operand& a, const std::vector<int64_t>& a_offsets,
+                      const Operand& b, const std::vector<int64_t>& b_offsets, HostTensor& out,
+                      Finish finish) {
   const int64_t block = block_extent(a.depth);
   const int64_t row_blocks = (a.rows + block - 1) / block, column_blocks = (b.rows + block - 1) / block;
   const int64_t blocks = row_blocks * column_blocks;
@@ -70,7 +72,8 @@ Result<Outputs> run(const MatMul&, const Call& call) {
   }
   if (a.dtype() == DType::kBool) return bad("is not defined for bool");
   const int64_t m = a.dim(a.rank() - 2), depth = a.shape().back(), n = b.shape().back();
-  const Extents a_batch(a.shape().begin(), a.shape().end() - 2), b_batch(b.shape().begin(), b.shape().end() - 2);
+  const Extents a_batch(a.shape().begin(), a.shape().end() - 2),
+      b_batch(b.shape().begin(), b.shape().end() - 2);
   FRIT_ASSIGN(const Extents batch, broadcast_shapes(a_batch, b_batch));
   Extents shape = batch;
   shape.push_back(m);
@@ -79,8 +82,9 @@ Result<Outputs> run(const MatMul&, const Call& call) {
   if (out.elements() == 0) return single(std::move(out));
   with_compute_type(a.dtype(), [&](auto tag) {
     using C = ProductType<typename decltype(tag)::type>;
-    multiply_batches<C>(call, {a, false, m, depth}, batch_offsets(a_batch, batch, m * depth), {b, true, n, depth},
-                        batch_offsets(b_batch, batch, depth * n), out, [](C sum, int64_t, int64_t) { return sum; });
+    multiply_batches<C>(call, {a, false, m, depth}, batch_offsets(a_batch, batch, m * depth),
+                        {b, true, n, depth}, batch_offsets(b_batch, batch, depth * n), out,
+                        [](C sum, int64_t, int64_t) { return sum; });
   });
   return single(std::move(out));
 }
@@ -105,7 +109,8 @@ Result<Outputs> run(const Gemm& op, const Call& call) {
   if (call.has(2)) {
     FRIT_TRY(call.expect_same_dtype(0, 2));
     if (!broadcasts_to(call.in(2).shape(), shape)) {
-      return bad(text_of("input 2 is ", call.in(2).type_text(), ", which does not broadcast to ", extents_text(shape)));
+      return bad(text_of("input 2 is ", call.in(2).type_text(), ", which does not broadcast to ",
+                         extents_text(shape)));
     }
     c_strides = broadcast_strides(call.in(2).shape(), shape);
   }
@@ -116,8 +121,11 @@ Result<Outputs> run(const Gemm& op, const Call& call) {
     using C = ProductType<Element>;
     const auto scaled = [](C value, float factor) -> C {
       if (factor == 1.0f) return value;
-      if constexpr (std::is_same_v<C, double>) return factor * value;
-      else return static_cast<C>(truncate_to_integer<Element>(static_cast<double>(static_cast<Element>(value)) * factor));
+      if constexpr (std::is_same_v<C, double>)
+        return factor * value;
+      else
+        return static_cast<C>(
+            truncate_to_integer<Element>(static_cast<double>(static_cast<Element>(value)) * factor));
     };
     multiply_batches<C>(call, {a, op.trans_a, m, depth}, {0}, {b, !op.trans_b, n, depth}, {0}, out,
                         [&](C sum, int64_t i, int64_t j) {

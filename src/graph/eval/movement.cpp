@@ -6,15 +6,17 @@ namespace {
 
 size_t element_bytes(const HostTensor& x) { return dtype_bytes(x.dtype()); }
 
-// `requested` with its 0 and -1 filled in as ONNX Reshape does. Axes that a 0 copies cancel out of what -1 stands for, so
-// that it has an answer when they are empty.
-Result<Extents> reshaped_extents(const Reshape& op, const HostTensor& x, const std::vector<int64_t>& requested) {
+// `requested` with its 0 and -1 filled in as ONNX Reshape does. Axes that a 0 copies cancel out of what -1
+// stands for, so that it has an answer when they are empty.
+Result<Extents> reshaped_extents(const Reshape& op, const HostTensor& x,
+                                 const std::vector<int64_t>& requested) {
   Extents shape = requested, uncopied = x.shape(), known;
   int64_t inferred = -1;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 0 && !op.allowzero) {
       if (static_cast<int64_t>(i) >= x.rank()) {
-        return bad(text_of("shape ", extents_text(requested), " copies axis ", i, ", which ", x.type_text(), " lacks"));
+        return bad(text_of("shape ", extents_text(requested), " copies axis ", i, ", which ", x.type_text(),
+                           " lacks"));
       }
       shape[i] = x.shape()[i];
       uncopied[i] = 1;
@@ -50,7 +52,8 @@ Result<Outputs> run(const Reshape& op, const Call& call) {
   }
   FRIT_ASSIGN(const int64_t count, checked_element_count(shape));
   if (count != x.elements()) {
-    return bad(text_of(x.type_text(), " has ", x.elements(), " elements, shape ", extents_text(shape), " has ", count));
+    return bad(text_of(x.type_text(), " has ", x.elements(), " elements, shape ", extents_text(shape),
+                       " has ", count));
   }
   return single(x.reshaped(std::move(shape)));
 }
@@ -88,7 +91,8 @@ Result<Outputs> run(const Expand&, const Call& call) {
   }
   FRIT_ASSIGN(const Extents shape, broadcast_shapes(x.shape(), wanted));
   FRIT_ASSIGN(HostTensor out, call.allocate(x.dtype(), shape));
-  copy_strided(x.bytes(), 0, broadcast_strides(x.shape(), shape), shape, element_bytes(x), out.mutable_bytes());
+  copy_strided(x.bytes(), 0, broadcast_strides(x.shape(), shape), shape, element_bytes(x),
+               out.mutable_bytes());
   return single(std::move(out));
 }
 
@@ -106,7 +110,8 @@ Result<Outputs> run(const Concat& op, const Call& call) {
     shape[axis] += others[axis];
     others[axis] = first.dim(op.axis);
     if (others != first.shape()) {
-      return bad(text_of("inputs ", first.type_text(), " and ", call.in(i).type_text(), " differ outside axis ", op.axis));
+      return bad(text_of("inputs ", first.type_text(), " and ", call.in(i).type_text(),
+                         " differ outside axis ", op.axis));
     }
   }
   FRIT_ASSIGN(HostTensor out, call.allocate(first.dtype(), shape));
@@ -143,24 +148,28 @@ Result<Outputs> run(const Split& op, const Call& call) {
       sizes.push_back(std::clamp<int64_t>(view.extent - i * each, 0, each));
       if (call.has_output_extents(static_cast<size_t>(i))) {
         FRIT_ASSIGN(const Extents shape, call.output_extents(static_cast<size_t>(i)));
-        if (static_cast<int64_t>(shape.size()) == x.rank()) sizes.back() = shape[static_cast<size_t>(op.axis)];
+        if (static_cast<int64_t>(shape.size()) == x.rank())
+          sizes.back() = shape[static_cast<size_t>(op.axis)];
       }
     }
   }
   if (sizes.size() != count) return bad(text_of("has ", count, " outputs, but ", sizes.size(), " sizes"));
   int64_t total = 0;
   for (int64_t size : sizes) {
-    if (size < 0 || size > view.extent) return bad(text_of("a size of ", size, " along an axis of ", view.extent));
+    if (size < 0 || size > view.extent)
+      return bad(text_of("a size of ", size, " along an axis of ", view.extent));
     total += size;
   }
-  if (total != view.extent) return bad(text_of("the sizes sum to ", total, ", but axis ", op.axis, " has ", view.extent));
+  if (total != view.extent)
+    return bad(text_of("the sizes sum to ", total, ", but axis ", op.axis, " has ", view.extent));
   Outputs out;
   int64_t at = 0;
   for (int64_t size : sizes) {
     Extents shape = x.shape();
     shape[static_cast<size_t>(op.axis)] = size;
     FRIT_ASSIGN(HostTensor part, call.allocate(x.dtype(), shape));
-    copy_strided(x.bytes(), at * view.inner, row_major_strides(x.shape()), shape, element_bytes(x), part.mutable_bytes());
+    copy_strided(x.bytes(), at * view.inner, row_major_strides(x.shape()), shape, element_bytes(x),
+                 part.mutable_bytes());
     at += size;
     out.push_back(std::move(part));
   }
@@ -173,7 +182,8 @@ Result<Outputs> run(const Tile&, const Call& call) {
   const HostTensor& x = call.in(0);
   const std::vector<int64_t> repeats = call.in(1).as_int64s();
   if (static_cast<int64_t>(repeats.size()) != x.rank()) {
-    return bad(text_of("repeats has ", repeats.size(), " values, expected ", x.rank(), " for ", x.type_text()));
+    return bad(
+        text_of("repeats has ", repeats.size(), " values, expected ", x.rank(), " for ", x.type_text()));
   }
   // A tiled axis of extent n is two axes, [repeat, n], of which the first has stride 0.
   const Extents own = row_major_strides(x.shape());

@@ -54,7 +54,8 @@ Result<Outputs> run(const LayerNorm& op, const Call& call) {
   FRIT_TRY(call.expect_axis(op.axis, x.rank()));
   for (size_t i = 1; i < 3; ++i) {
     if (call.has(i) && !broadcasts_to(call.in(i).shape(), x.shape())) {
-      return bad(text_of("input ", i, " is ", call.in(i).type_text(), ", which does not broadcast to ", x.type_text()));
+      return bad(text_of("input ", i, " is ", call.in(i).type_text(), ", which does not broadcast to ",
+                         x.type_text()));
     }
   }
   const int64_t rows = product(x.shape(), 0, op.axis), length = product(x.shape(), op.axis, x.rank());
@@ -106,7 +107,8 @@ Result<Outputs> run(const Softmax& op, const Call& call) {
   std::vector<double> line(at.size());
   for (int64_t o = 0; o < view.outer; ++o) {
     for (int64_t k = 0; k < view.inner; ++k) {
-      for (int64_t i = 0; i < view.extent; ++i) at[static_cast<size_t>(i)] = (o * view.extent + i) * view.inner + k;
+      for (int64_t i = 0; i < view.extent; ++i)
+        at[static_cast<size_t>(i)] = (o * view.extent + i) * view.inner + k;
       load_at(x, at.data(), view.extent, line.data());
       double greatest = lowest_of<double>(x.dtype()), sum = 0;
       for (double v : line) greatest = max_of(greatest, v);

@@ -11,21 +11,24 @@ int64_t source_of(PadMode mode, int64_t index, int64_t extent) {
   if (index >= 0 && index < extent) return index;
   const auto modulo = [](int64_t a, int64_t b) { return (a % b + b) % b; };
   switch (mode) {
-    case PadMode::kEdge: return index < 0 ? 0 : extent - 1;
-    case PadMode::kWrap: return modulo(index, extent);
+    case PadMode::kEdge:
+      return index < 0 ? 0 : extent - 1;
+    case PadMode::kWrap:
+      return modulo(index, extent);
     case PadMode::kReflect: {
       if (extent == 1) return 0;
       const int64_t at = modulo(index, 2 * (extent - 1));
       return at < extent ? at : 2 * (extent - 1) - at;
     }
-    case PadMode::kConstant: break;
+    case PadMode::kConstant:
+      break;
   }
   return kNoSource;
 }
 
 // Negative amounts crop first; the padding that is left then refers to what was kept.
-Result<Outputs> pad(const Call& call, PadMode mode, const std::vector<int64_t>& before, const std::vector<int64_t>& after,
-                    const HostTensor* value) {
+Result<Outputs> pad(const Call& call, PadMode mode, const std::vector<int64_t>& before,
+                    const std::vector<int64_t>& after, const HostTensor* value) {
   const HostTensor& x = call.in(0);
   const Extents own = row_major_strides(x.shape());
   Extents shape;
@@ -39,8 +42,8 @@ Result<Outputs> pad(const Call& call, PadMode mode, const std::vector<int64_t>& 
     const int64_t lead = std::max<int64_t>(before[axis], 0);
     const int64_t extent = lead + kept + std::max<int64_t>(after[axis], 0);
     if (kept < 0) {
-      return bad(text_of("pads ", before[axis], " and ", after[axis], " cut more than axis ", axis, " of ", x.type_text(),
-                         " has"));
+      return bad(text_of("pads ", before[axis], " and ", after[axis], " cut more than axis ", axis, " of ",
+                         x.type_text(), " has"));
     }
     if (kept == 0 && extent > 0 && mode != PadMode::kConstant) {
       return bad(text_of("axis ", axis, " has no element to pad from"));
@@ -101,7 +104,8 @@ Result<Outputs> run(const DynamicPad& op, const Call& call) {
   }
   const std::vector<int64_t> pads = call.in(1).as_int64s();
   if (pads.size() != 2 * axes.size()) {
-    return bad(text_of("pads has ", pads.size(), " values, expected ", 2 * axes.size(), " for ", axes.size(), " axes"));
+    return bad(text_of("pads has ", pads.size(), " values, expected ", 2 * axes.size(), " for ", axes.size(),
+                       " axes"));
   }
   std::vector<int64_t> before(static_cast<size_t>(rank), 0), after(before);
   for (size_t i = 0; i < axes.size(); ++i) {

@@ -11,41 +11,70 @@ namespace {
 template <class C>
 using Chunk = std::array<C, kChunk>;
 
-// ---- unary -------------------------------------------------------------------------------------------------------
+// ---- unary
+// -------------------------------------------------------------------------------------------------------
 
 double sign_of(double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x == 0 ? 0.0 : x; }
 
 double apply_float(UnaryOp op, double x) {
   switch (op) {
-    case UnaryOp::kNeg: return -x;
-    case UnaryOp::kAbs: return std::fabs(x);
-    case UnaryOp::kSign: return sign_of(x);
-    case UnaryOp::kFloor: return std::floor(x);
-    case UnaryOp::kCeil: return std::ceil(x);
-    case UnaryOp::kRound: return std::nearbyint(x);
-    case UnaryOp::kSqrt: return std::sqrt(x);
-    case UnaryOp::kRecip: return 1.0 / x;
-    case UnaryOp::kExp: return std::exp(x);
-    case UnaryOp::kLog: return std::log(x);
-    case UnaryOp::kErf: return std::erf(x);
-    case UnaryOp::kTanh: return std::tanh(x);
-    case UnaryOp::kSigmoid: return 1.0 / (1.0 + std::exp(-x));
-    case UnaryOp::kSin: return std::sin(x);
-    case UnaryOp::kCos: return std::cos(x);
-    case UnaryOp::kTan: return std::tan(x);
-    case UnaryOp::kAsin: return std::asin(x);
-    case UnaryOp::kAcos: return std::acos(x);
-    case UnaryOp::kAtan: return std::atan(x);
-    case UnaryOp::kSinh: return std::sinh(x);
-    case UnaryOp::kCosh: return std::cosh(x);
-    case UnaryOp::kAsinh: return std::asinh(x);
-    case UnaryOp::kAcosh: return std::acosh(x);
-    case UnaryOp::kAtanh: return std::atanh(x);
-    case UnaryOp::kIsNan: return std::isnan(x);
-    case UnaryOp::kIsInf: return std::isinf(x);
-    case UnaryOp::kRelu: return max_of(x, 0.0);
+    case UnaryOp::kNeg:
+      return -x;
+    case UnaryOp::kAbs:
+      return std::fabs(x);
+    case UnaryOp::kSign:
+      return sign_of(x);
+    case UnaryOp::kFloor:
+      return std::floor(x);
+    case UnaryOp::kCeil:
+      return std::ceil(x);
+    case UnaryOp::kRound:
+      return std::nearbyint(x);
+    case UnaryOp::kSqrt:
+      return std::sqrt(x);
+    case UnaryOp::kRecip:
+      return 1.0 / x;
+    case UnaryOp::kExp:
+      return std::exp(x);
+    case UnaryOp::kLog:
+      return std::log(x);
+    case UnaryOp::kErf:
+      return std::erf(x);
+    case UnaryOp::kTanh:
+      return std::tanh(x);
+    case UnaryOp::kSigmoid:
+      return 1.0 / (1.0 + std::exp(-x));
+    case UnaryOp::kSin:
+      return std::sin(x);
+    case UnaryOp::kCos:
+      return std::cos(x);
+    case UnaryOp::kTan:
+      return std::tan(x);
+    case UnaryOp::kAsin:
+      return std::asin(x);
+    case UnaryOp::kAcos:
+      return std::acos(x);
+    case UnaryOp::kAtan:
+      return std::atan(x);
+    case UnaryOp::kSinh:
+      return std::sinh(x);
+    case UnaryOp::kCosh:
+      return std::cosh(x);
+    case UnaryOp::kAsinh:
+      return std::asinh(x);
+    case UnaryOp::kAcosh:
+      return std::acosh(x);
+    case UnaryOp::kAtanh:
+      return std::atanh(x);
+    case UnaryOp::kIsNan:
+      return std::isnan(x);
+    case UnaryOp::kIsInf:
+      return std::isinf(x);
+    case UnaryOp::kRelu:
+      return max_of(x, 0.0);
     case UnaryOp::kNot:
-    case UnaryOp::kBitNot: break;
+    case UnaryOp::kBitNot:
+      break;
   }
   return 0;
 }
@@ -53,34 +82,48 @@ double apply_float(UnaryOp op, double x) {
 template <class C>
 C apply_integer(UnaryOp op, C x) {
   switch (op) {
-    case UnaryOp::kNeg: return wrap_neg(x);
-    case UnaryOp::kAbs: return x < 0 ? wrap_neg(x) : x;
-    case UnaryOp::kSign: return x > 0 ? 1 : x == 0 ? 0 : static_cast<C>(-1);
-    case UnaryOp::kNot: return x == 0;
-    case UnaryOp::kBitNot: return ~x;
-    case UnaryOp::kRelu: return x > 0 ? x : 0;
-    default: return 0;
+    case UnaryOp::kNeg:
+      return wrap_neg(x);
+    case UnaryOp::kAbs:
+      return x < 0 ? wrap_neg(x) : x;
+    case UnaryOp::kSign:
+      return x > 0 ? 1 : x == 0 ? 0 : static_cast<C>(-1);
+    case UnaryOp::kNot:
+      return x == 0;
+    case UnaryOp::kBitNot:
+      return ~x;
+    case UnaryOp::kRelu:
+      return x > 0 ? x : 0;
+    default:
+      return 0;
   }
 }
 
 bool is_defined(UnaryOp op, DType dtype) {
   switch (op) {
-    case UnaryOp::kNot: return dtype == DType::kBool;
-    case UnaryOp::kBitNot: return !is_float(dtype) && dtype != DType::kBool;
+    case UnaryOp::kNot:
+      return dtype == DType::kBool;
+    case UnaryOp::kBitNot:
+      return !is_float(dtype) && dtype != DType::kBool;
     case UnaryOp::kNeg:
     case UnaryOp::kAbs:
     case UnaryOp::kSign:
-    case UnaryOp::kRelu: return dtype != DType::kBool;
-    default: return is_float(dtype);
+    case UnaryOp::kRelu:
+      return dtype != DType::kBool;
+    default:
+      return is_float(dtype);
   }
 }
 
-// ---- binary ------------------------------------------------------------------------------------------------------
+// ---- binary
+// ------------------------------------------------------------------------------------------------------
 
 bool is_comparison(BinaryOp op) { return op >= BinaryOp::kEq && op <= BinaryOp::kGe; }
 bool is_logical(BinaryOp op) { return op == BinaryOp::kAnd || op == BinaryOp::kOr || op == BinaryOp::kXor; }
 bool is_bitwise(BinaryOp op) { return op >= BinaryOp::kBitAnd && op <= BinaryOp::kShr; }
-bool divides(BinaryOp op) { return op == BinaryOp::kDiv || op == BinaryOp::kModFloor || op == BinaryOp::kModTrunc; }
+bool divides(BinaryOp op) {
+  return op == BinaryOp::kDiv || op == BinaryOp::kModFloor || op == BinaryOp::kModTrunc;
+}
 
 bool is_defined(BinaryOp op, DType dtype) {
   if (is_logical(op)) return dtype == DType::kBool;
@@ -107,38 +150,64 @@ void apply(BinaryOp op, int64_t count, const C* a, const C* b, C* r) {
   };
   if constexpr (std::is_integral_v<C>) {
     switch (op) {
-      case BinaryOp::kAnd: return each([](C x, C y) { return x != 0 && y != 0; });
-      case BinaryOp::kOr: return each([](C x, C y) { return x != 0 || y != 0; });
-      case BinaryOp::kXor: return each([](C x, C y) { return (x != 0) != (y != 0); });
-      case BinaryOp::kBitAnd: return each([](C x, C y) { return x & y; });
-      case BinaryOp::kBitOr: return each([](C x, C y) { return x | y; });
-      case BinaryOp::kBitXor: return each([](C x, C y) { return x ^ y; });
-      case BinaryOp::kShl: return each(shift_left<C>);
-      case BinaryOp::kShr: return each(shift_right<C>);
-      default: break;
+      case BinaryOp::kAnd:
+        return each([](C x, C y) { return x != 0 && y != 0; });
+      case BinaryOp::kOr:
+        return each([](C x, C y) { return x != 0 || y != 0; });
+      case BinaryOp::kXor:
+        return each([](C x, C y) { return (x != 0) != (y != 0); });
+      case BinaryOp::kBitAnd:
+        return each([](C x, C y) { return x & y; });
+      case BinaryOp::kBitOr:
+        return each([](C x, C y) { return x | y; });
+      case BinaryOp::kBitXor:
+        return each([](C x, C y) { return x ^ y; });
+      case BinaryOp::kShl:
+        return each(shift_left<C>);
+      case BinaryOp::kShr:
+        return each(shift_right<C>);
+      default:
+        break;
     }
   }
   switch (op) {
-    case BinaryOp::kAdd: return each(wrap_add<C>);
-    case BinaryOp::kSub: return each(wrap_sub<C>);
-    case BinaryOp::kMul: return each(wrap_mul<C>);
-    case BinaryOp::kDiv: return each(divide<C>);
-    case BinaryOp::kPow: return each(power<C>);
-    case BinaryOp::kMin: return each(min_of<C>);
-    case BinaryOp::kMax: return each(max_of<C>);
-    case BinaryOp::kModFloor: return each(mod_floor<C>);
-    case BinaryOp::kModTrunc: return each(mod_trunc<C>);
-    case BinaryOp::kEq: return each([](C x, C y) { return x == y; });
-    case BinaryOp::kNe: return each([](C x, C y) { return x != y; });
-    case BinaryOp::kLt: return each([](C x, C y) { return x < y; });
-    case BinaryOp::kLe: return each([](C x, C y) { return x <= y; });
-    case BinaryOp::kGt: return each([](C x, C y) { return x > y; });
-    case BinaryOp::kGe: return each([](C x, C y) { return x >= y; });
-    default: return;  // is_defined() has refused the rest for floats
+    case BinaryOp::kAdd:
+      return each(wrap_add<C>);
+    case BinaryOp::kSub:
+      return each(wrap_sub<C>);
+    case BinaryOp::kMul:
+      return each(wrap_mul<C>);
+    case BinaryOp::kDiv:
+      return each(divide<C>);
+    case BinaryOp::kPow:
+      return each(power<C>);
+    case BinaryOp::kMin:
+      return each(min_of<C>);
+    case BinaryOp::kMax:
+      return each(max_of<C>);
+    case BinaryOp::kModFloor:
+      return each(mod_floor<C>);
+    case BinaryOp::kModTrunc:
+      return each(mod_trunc<C>);
+    case BinaryOp::kEq:
+      return each([](C x, C y) { return x == y; });
+    case BinaryOp::kNe:
+      return each([](C x, C y) { return x != y; });
+    case BinaryOp::kLt:
+      return each([](C x, C y) { return x < y; });
+    case BinaryOp::kLe:
+      return each([](C x, C y) { return x <= y; });
+    case BinaryOp::kGt:
+      return each([](C x, C y) { return x > y; });
+    case BinaryOp::kGe:
+      return each([](C x, C y) { return x >= y; });
+    default:
+      return;  // is_defined() has refused the rest for floats
   }
 }
 
-// The type in which a op b is computed: the operands' own, but an integer to a float power goes through double.
+// The type in which a op b is computed: the operands' own, but an integer to a float power goes through
+// double.
 DType compute_dtype(BinaryOp op, DType a, DType b) {
   return op == BinaryOp::kPow && is_float(b) ? DType::kF64 : a;
 }
@@ -159,8 +228,10 @@ Result<Outputs> run(const Unary& op, const Call& call) {
       load(x, start, count, chunk.data());
       for (int64_t i = 0; i < count; ++i) {
         C& value = chunk[static_cast<size_t>(i)];
-        if constexpr (std::is_floating_point_v<C>) value = apply_float(op.op, value);
-        else value = apply_integer(op.op, value);
+        if constexpr (std::is_floating_point_v<C>)
+          value = apply_float(op.op, value);
+        else
+          value = apply_integer(op.op, value);
       }
       store(out, start, count, chunk.data());
     }

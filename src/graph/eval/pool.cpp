@@ -6,12 +6,13 @@
 namespace frit::graph::eval {
 namespace {
 
-// With ceil_mode a last window may hang over the padded end, if it starts before the end of the input proper or in the
-// padding in front of it.
+// With ceil_mode a last window may hang over the padded end, if it starts before the end of the input proper
+// or in the padding in front of it.
 Extents count_with_ceil(const Window& window) {
   Extents out;
   for (size_t axis = 0; axis < window.kernel.size(); ++axis) {
-    const int64_t span = window.dilations[axis] * (window.kernel[axis] - 1) + 1, stride = window.strides[axis];
+    const int64_t span = window.dilations[axis] * (window.kernel[axis] - 1) + 1,
+                  stride = window.strides[axis];
     const int64_t room = window.large[axis] + window.pads_begin[axis] + window.pads_end[axis] - span;
     int64_t count = room < 0 ? 0 : (room + stride - 1) / stride + 1;
     if (count > 0 && (count - 1) * stride >= window.large[axis] + window.pads_begin[axis]) --count;
@@ -20,8 +21,8 @@ Extents count_with_ceil(const Window& window) {
   return out;
 }
 
-// The divisor of each output position's average: taps on the input, or with count_include_pad on the padded input;
-// what hangs over that (ceil_mode) never counts.
+// The divisor of each output position's average: taps on the input, or with count_include_pad on the padded
+// input; what hangs over that (ceil_mode) never counts.
 std::vector<int64_t> count_taps(const Window& window, bool include_pad) {
   const Extents unused(window.kernel.size(), 0);
   std::vector<int64_t> out(static_cast<size_t>(product(window.small)));
@@ -104,7 +105,8 @@ Result<Outputs> run(const Pool& op, const Call& call) {
   if (op.op == PoolOp::kAvg && !is_float(x.dtype())) return bad("the average is only defined for floats");
   FRIT_ASSIGN(Window window, make_window(op.kernel, op.strides, op.pads, op.dilations));
   if (window.rank() != x.rank() - 2) {
-    return bad(text_of("kernel has ", window.rank(), " values, expected ", x.rank() - 2, " for ", x.type_text()));
+    return bad(
+        text_of("kernel has ", window.rank(), " values, expected ", x.rank() - 2, " for ", x.type_text()));
   }
   window.large.assign(x.shape().begin() + 2, x.shape().end());
   if (op.ceil_mode) {

@@ -1,8 +1,9 @@
-// The block product under matmul and convolution: rows of a times rows of b, packed so that the inner loop is dense.
+// The block product under matmul and convolution: rows of a times rows of b, packed so that the inner loop is
+// dense.
 //
-// Floats are multiplied and summed in double, in the order of k; integers in uint64_t, whose wrap-around is that of any
-// narrower type. Small tasks (one block of the result each, packed by the task itself) keep this simple, cache-friendly
-// and parallel without shared state.
+// Floats are multiplied and summed in double, in the order of k; integers in uint64_t, whose wrap-around is
+// that of any narrower type. Small tasks (one block of the result each, packed by the task itself) keep this
+// simple, cache-friendly and parallel without shared state.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +22,11 @@ inline int64_t block_extent(int64_t depth) {
   return std::clamp<int64_t>(fit, kTile, 128);
 }
 
-template <class C> using ProductType = std::conditional_t<std::is_same_v<C, double>, double, uint64_t>;
+template <class C>
+using ProductType = std::conditional_t<std::is_same_v<C, double>, double, uint64_t>;
 
-// Rows of `depth` numbers, stored as groups of kTile rows with k outermost inside; missing rows of the last group are 0.
+// Rows of `depth` numbers, stored as groups of kTile rows with k outermost inside; missing rows of the last
+// group are 0.
 template <class C>
 class Panels {
  public:

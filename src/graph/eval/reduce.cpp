@@ -10,11 +10,15 @@ namespace {
 template <class C>
 C identity_of(ReduceOp op, DType dtype) {
   switch (op) {
-    case ReduceOp::kMax: return lowest_of<C>(dtype);
-    case ReduceOp::kMin: return highest_of<C>(dtype);
-    case ReduceOp::kProd: return 1;
+    case ReduceOp::kMax:
+      return lowest_of<C>(dtype);
+    case ReduceOp::kMin:
+      return highest_of<C>(dtype);
+    case ReduceOp::kProd:
+      return 1;
     case ReduceOp::kSum:
-    case ReduceOp::kMean: break;
+    case ReduceOp::kMean:
+      break;
   }
   return 0;
 }
@@ -22,11 +26,15 @@ C identity_of(ReduceOp op, DType dtype) {
 template <class C>
 C combine(ReduceOp op, C a, C b) {
   switch (op) {
-    case ReduceOp::kMax: return max_of(a, b);
-    case ReduceOp::kMin: return min_of(a, b);
-    case ReduceOp::kProd: return wrap_mul(a, b);
+    case ReduceOp::kMax:
+      return max_of(a, b);
+    case ReduceOp::kMin:
+      return min_of(a, b);
+    case ReduceOp::kProd:
+      return wrap_mul(a, b);
     case ReduceOp::kSum:
-    case ReduceOp::kMean: break;
+    case ReduceOp::kMean:
+      break;
   }
   return wrap_add(a, b);
 }
@@ -34,12 +42,14 @@ C combine(ReduceOp op, C a, C b) {
 Extents without_axes(const Extents& kept, const std::vector<int64_t>& axes) {
   Extents out;
   for (size_t axis = 0; axis < kept.size(); ++axis) {
-    if (std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) == axes.end()) out.push_back(kept[axis]);
+    if (std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) == axes.end())
+      out.push_back(kept[axis]);
   }
   return out;
 }
 
-// The position along an axis of the largest (or smallest) element: the first or the last of equals. A NaN wins.
+// The position along an axis of the largest (or smallest) element: the first or the last of equals. A NaN
+// wins.
 template <class C>
 int64_t best_position(const std::vector<C>& line, bool max, bool select_last) {
   size_t best = 0;
@@ -67,7 +77,8 @@ Result<Outputs> run(const Reduce& op, const Call& call) {
   if (op.op == ReduceOp::kMean && reduced == 0 && !is_float(x.dtype()) && product(kept) > 0) {
     return bad(text_of("the mean of no ", dtype_name(x.dtype()), " elements is not defined"));
   }
-  FRIT_ASSIGN(HostTensor out, call.allocate(x.dtype(), op.keepdims ? kept : without_axes(x.shape(), op.axes)));
+  FRIT_ASSIGN(HostTensor out,
+              call.allocate(x.dtype(), op.keepdims ? kept : without_axes(x.shape(), op.axes)));
   with_compute_type(x.dtype(), [&](auto tag) {
     using C = typename decltype(tag)::type;
     std::vector<C> totals(static_cast<size_t>(out.elements()), identity_of<C>(op.op, x.dtype()));
@@ -95,11 +106,14 @@ Result<Outputs> run(const ArgReduce& op, const Call& call) {
   const HostTensor& x = call.in(0);
   FRIT_TRY(call.expect_axis(op.axis, x.rank()));
   Extents shape = x.shape();
-  if (op.keepdims) shape[static_cast<size_t>(op.axis)] = 1;
-  else shape.erase(shape.begin() + op.axis);
+  if (op.keepdims)
+    shape[static_cast<size_t>(op.axis)] = 1;
+  else
+    shape.erase(shape.begin() + op.axis);
   FRIT_ASSIGN(HostTensor out, call.allocate(DType::kI64, shape));
   const AxisView view(x.shape(), op.axis);
-  if (view.extent == 0 && out.elements() > 0) return bad(text_of("axis ", op.axis, " of ", x.type_text(), " is empty"));
+  if (view.extent == 0 && out.elements() > 0)
+    return bad(text_of("axis ", op.axis, " of ", x.type_text(), " is empty"));
   with_compute_type(x.dtype(), [&](auto tag) {
     using C = typename decltype(tag)::type;
     std::vector<C> line(static_cast<size_t>(view.extent));

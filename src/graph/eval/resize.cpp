@@ -25,18 +25,21 @@ Result<Request> requested_shape(const Resize& op, const Call& call) {
   if (!scales.empty()) {
     if (scales.size() != rank) return bad(text_of("has ", scales.size(), " scales, expected ", rank));
     if (request.shape.empty()) {
-      for (size_t axis = 0; axis < rank; ++axis) request.shape.push_back(resized_extent(x.shape()[axis], scales[axis]));
+      for (size_t axis = 0; axis < rank; ++axis)
+        request.shape.push_back(resized_extent(x.shape()[axis], scales[axis]));
     }
     request.scales.assign(scales.begin(), scales.end());
   } else if (!call.has(1)) {
     FRIT_ASSIGN(request.shape, call.output_extents(0));
   }
-  if (request.shape.size() != rank) return bad(text_of("has ", request.shape.size(), " sizes, expected ", rank));
+  if (request.shape.size() != rank)
+    return bad(text_of("has ", request.shape.size(), " sizes, expected ", rank));
   return request;
 }
 
 // One axis of `values` (shape `shape`, which is updated) interpolated.
-std::vector<double> interpolate(const std::vector<double>& values, Extents& shape, size_t axis, const AxisTaps& taps) {
+std::vector<double> interpolate(const std::vector<double>& values, Extents& shape, size_t axis,
+                                const AxisTaps& taps) {
   const AxisView view(shape, static_cast<int64_t>(axis));
   const int64_t extent = static_cast<int64_t>(taps.index.size()) / taps.taps;
   shape[axis] = extent;
@@ -80,7 +83,8 @@ Result<Outputs> run(const Resize& op, const Call& call) {
   std::vector<double> values = x.as_doubles();
   Extents shape = x.shape();
   for (size_t axis = 0; axis < taps.size(); ++axis) {
-    // An axis that keeps its extent at scale 1 is not interpolated: its weights would be 1 and 0, and 0 * inf is not 0.
+    // An axis that keeps its extent at scale 1 is not interpolated: its weights would be 1 and 0, and 0 * inf
+    // is not 0.
     const bool kept = shape[axis] == request.shape[axis] && request.scales[axis].value_or(1.0f) == 1.0f;
     if (!kept) values = interpolate(values, shape, axis, taps[axis]);
   }

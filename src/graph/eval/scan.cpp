@@ -45,13 +45,15 @@ Result<Outputs> run(const CumSum& op, const Call& call) {
   return single(std::move(out));
 }
 
-// Equal values are taken and listed in the order of their indices. The result is sorted whether asked for or not.
+// Equal values are taken and listed in the order of their indices. The result is sorted whether asked for or
+// not.
 Result<Outputs> run(const TopK& op, const Call& call) {
   FRIT_TRY(call.expect_inputs(2, 2));
   FRIT_TRY(call.expect_integers(1));
   const HostTensor& x = call.in(0);
   FRIT_TRY(call.expect_axis(op.axis, x.rank()));
-  if (call.in(1).elements() != 1) return bad(text_of("k has ", call.in(1).elements(), " elements, expected 1"));
+  if (call.in(1).elements() != 1)
+    return bad(text_of("k has ", call.in(1).elements(), " elements, expected 1"));
   const int64_t k = call.in(1).as_int64(0);
   const AxisView view(x.shape(), op.axis);
   if (k < 0 || k > view.extent) {

@@ -9,17 +9,22 @@ namespace {
 template <class C>
 C combine(ScatterOp op, C old, C update) {
   switch (op) {
-    case ScatterOp::kAdd: return wrap_add(old, update);
-    case ScatterOp::kMul: return wrap_mul(old, update);
-    case ScatterOp::kMax: return max_of(old, update);
-    case ScatterOp::kMin: return min_of(old, update);
-    case ScatterOp::kNone: break;
+    case ScatterOp::kAdd:
+      return wrap_add(old, update);
+    case ScatterOp::kMul:
+      return wrap_mul(old, update);
+    case ScatterOp::kMax:
+      return max_of(old, update);
+    case ScatterOp::kMin:
+      return min_of(old, update);
+    case ScatterOp::kNone:
+      break;
   }
   return update;
 }
 
-// A copy of x in which runs of `run` elements at offsets[i] are combined with the updates' run i, in order: of several
-// updates of one element the last one stays, or all take part in one sum that is rounded once.
+// A copy of x in which runs of `run` elements at offsets[i] are combined with the updates' run i, in order:
+// of several updates of one element the last one stays, or all take part in one sum that is rounded once.
 Result<Outputs> scatter(const Call& call, ScatterOp op, const std::vector<int64_t>& offsets, int64_t run) {
   const HostTensor& x = call.in(0);
   const HostTensor& updates = call.in(2);
@@ -30,7 +35,8 @@ Result<Outputs> scatter(const Call& call, ScatterOp op, const std::vector<int64_
   if (op == ScatterOp::kNone) {
     const size_t run_bytes = static_cast<size_t>(run) * size;
     for (size_t i = 0; i < offsets.size(); ++i) {
-      std::memcpy(out.mutable_bytes() + static_cast<size_t>(offsets[i]) * size, updates.bytes() + i * run_bytes, run_bytes);
+      std::memcpy(out.mutable_bytes() + static_cast<size_t>(offsets[i]) * size,
+                  updates.bytes() + i * run_bytes, run_bytes);
     }
     return single(std::move(out));
   }

@@ -21,8 +21,8 @@ Result<Outputs> cut(const Call& call, const HostTensor& x, const std::vector<Cut
       const __int128 last = c.start + static_cast<__int128>(c.count - 1) * c.step;
       const int64_t extent = x.shape()[axis];
       if (c.start < 0 || c.start >= extent || last < 0 || last >= extent) {
-        return bad(text_of("takes ", c.count, " elements from ", c.start, " in steps of ", c.step, " along axis ", axis,
-                           " of ", x.type_text()));
+        return bad(text_of("takes ", c.count, " elements from ", c.start, " in steps of ", c.step,
+                           " along axis ", axis, " of ", x.type_text()));
       }
       offset += c.start * own[axis];
     }
@@ -37,7 +37,8 @@ Result<Outputs> cut(const Call& call, const HostTensor& x, const std::vector<Cut
 
 // ONNX Slice's clamping of [start, end) along an axis of `extent`.
 Cut clamp_range(int64_t start, int64_t end, int64_t step, int64_t extent) {
-  if (start < 0) start = std::max<int64_t>(start, -extent - 1) + extent;  // -extent - 1: still before the first
+  if (start < 0)
+    start = std::max<int64_t>(start, -extent - 1) + extent;  // -extent - 1: still before the first
   if (end < 0) end = std::max<int64_t>(end, -extent - 1) + extent;
   if (step > 0) {
     start = std::clamp<int64_t>(start, 0, extent);
@@ -58,7 +59,8 @@ Result<Outputs> run(const Slice& op, const Call& call) {
   FRIT_TRY(call.expect_inputs(1, 1));
   const HostTensor& x = call.in(0);
   FRIT_ASSIGN(const Extents shape, call.output_extents(0));
-  if (op.starts.size() != x.shape().size() || op.steps.size() != x.shape().size() || shape.size() != x.shape().size()) {
+  if (op.starts.size() != x.shape().size() || op.steps.size() != x.shape().size() ||
+      shape.size() != x.shape().size()) {
     return bad(text_of("has ", op.starts.size(), " starts, ", op.steps.size(), " steps and ", shape.size(),
                        " output extents for ", x.type_text()));
   }

@@ -9,14 +9,15 @@ namespace {
 
 Status expect_count(const char* name, const std::vector<int64_t>& values, size_t expected, size_t rank) {
   if (values.size() == expected) return {};
-  return make_error(Code::kInvalidArgument, base::text_of(name, " has ", values.size(), " values, expected ", expected,
-                                                          " for ", rank, " spatial axes"));
+  return make_error(Code::kInvalidArgument, base::text_of(name, " has ", values.size(), " values, expected ",
+                                                          expected, " for ", rank, " spatial axes"));
 }
 
 Status expect_positive(const char* name, const std::vector<int64_t>& values) {
   for (int64_t value : values) {
     if (value < 1 || value > INT32_MAX) {
-      return make_error(Code::kInvalidArgument, base::text_of(name, " has the value ", value, ", expected 1 to 2^31-1"));
+      return make_error(Code::kInvalidArgument,
+                        base::text_of(name, " has the value ", value, ", expected 1 to 2^31-1"));
     }
   }
   return {};
@@ -37,7 +38,8 @@ void Window::find_offsets(int64_t first, int64_t count, std::vector<int64_t>& of
     for (int64_t t = 0; t < taps(); ++t, tap.next()) {
       int64_t offset = 0;
       for (size_t axis = 0; axis < kernel.size(); ++axis) {
-        const int64_t at = position.coords()[axis] * strides[axis] - pads_begin[axis] + tap.coords()[axis] * dilations[axis];
+        const int64_t at =
+            position.coords()[axis] * strides[axis] - pads_begin[axis] + tap.coords()[axis] * dilations[axis];
         if (at < 0 || at >= large[axis]) {
           offset = -1;
           break;
@@ -49,8 +51,8 @@ void Window::find_offsets(int64_t first, int64_t count, std::vector<int64_t>& of
   }
 }
 
-Result<Window> make_window(const Extents& kernel, const std::vector<int64_t>& strides, const std::vector<int64_t>& pads,
-                           const std::vector<int64_t>& dilations) {
+Result<Window> make_window(const Extents& kernel, const std::vector<int64_t>& strides,
+                           const std::vector<int64_t>& pads, const std::vector<int64_t>& dilations) {
   const size_t rank = kernel.size();
   FRIT_TRY(expect_count("strides", strides, rank, rank));
   FRIT_TRY(expect_count("dilations", dilations, rank, rank));
@@ -60,12 +62,14 @@ Result<Window> make_window(const Extents& kernel, const std::vector<int64_t>& st
   FRIT_TRY(expect_positive("dilations", dilations));
   for (int64_t pad : pads) {
     if (pad < INT32_MIN || pad > INT32_MAX) {
-      return make_error(Code::kInvalidArgument, base::text_of("pads has the value ", pad, ", expected 32 bits"));
+      return make_error(Code::kInvalidArgument,
+                        base::text_of("pads has the value ", pad, ", expected 32 bits"));
     }
   }
   FRIT_ASSIGN(const int64_t taps, checked_element_count(kernel));
   if (taps > int64_t{1} << 40) {
-    return make_error(Code::kInvalidArgument, base::text_of("the kernel ", extents_text(kernel), " is too large"));
+    return make_error(Code::kInvalidArgument,
+                      base::text_of("the kernel ", extents_text(kernel), " is too large"));
   }
   Window window;
   window.kernel = kernel;
