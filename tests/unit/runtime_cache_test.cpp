@@ -66,6 +66,17 @@ class CacheTest : public ::testing::Test {
     return out;
   }
 
+  void mark_tuned() {
+    const auto s = store();
+    for (auto& r : records(*s, tuner::KeyKind::kDecision)) {
+      tuner::Decision d = r.decisions[0];
+      d.state = tuner::State::kTuned;
+      d.evidence.time_ns = 1000;
+      d.evidence.heuristic_ns = 2000;
+      ASSERT_TRUE(s->put_decision(r.key, d).ok());
+    }
+  }
+
   TempFolder folder_;
   std::shared_ptr<RememberingSink> sink_ = std::make_shared<RememberingSink>();
   base::SystemClock clock_;
@@ -135,15 +146,9 @@ TEST_F(CacheTest, UnderErrorAMissIsAnAnswer) {
 
 TEST_F(CacheTest, NearRecordsServeOtherShapesWhereThePolicyAllows) {
   ASSERT_FALSE(run(OnMiss::kHeuristic, 8).error);
-  {  // only what was measured is worth more to other shapes than their own heuristic
-    const auto s = store();
-    for (auto& r : records(*s, tuner::KeyKind::kDecision)) {
-      tuner::Decision d = r.decisions[0];
-      d.state = tuner::State::kTuned;
-      d.evidence.time_ns = 1000;
-      ASSERT_TRUE(s->put_decision(r.key, d).ok());
-    }
-  }
+  // What nobody measured says nothing about another problem.
+  EXPECT_EQ(run(OnMiss::kHeuristic, 10).stats.counters.near_hits, 0);
+  mark_tuned();
   const Outcome near = run(OnMiss::kHeuristic, 9);
   ASSERT_FALSE(near.error) << near.error->text();
   EXPECT_GT(near.stats.counters.near_hits, 0);
@@ -166,16 +171,7 @@ TEST_F(CacheTest, BackgroundNotesWhatAServiceShouldTune) {
 
 TEST_F(CacheTest, TunedDecisionsAreServed) {
   ASSERT_FALSE(run().error);
-  {
-    const auto s = store();
-    for (auto& r : records(*s, tuner::KeyKind::kDecision)) {
-      tuner::Decision d = r.decisions[0];
-      d.state = tuner::State::kTuned;
-      d.evidence.time_ns = 1000;
-      d.evidence.heuristic_ns = 2000;
-      ASSERT_TRUE(s->put_decision(r.key, d).ok());
-    }
-  }
+  mark_tuned();
   const Outcome out = run();
   ASSERT_FALSE(out.error);
   for (const GroupInfo& group : out.stats.groups) {
@@ -189,6 +185,56 @@ TEST_F(CacheTest, TunedDecisionsAreServed) {
   const auto s = store();
   for (const auto& r : records(*s, tuner::KeyKind::kDecision))
     EXPECT_EQ(r.decisions[0].state, tuner::State::kTuned);
+}
+
+TEST_F(CacheTest, TuneSearchesOnceAndServesForEver) {
+  const Tensor x = random_tensor({8, 24}, 17);
+  int64_t trials = 0;
+  std::vector<std::byte> y;
+  {
+    auto model = Model::from_graph(small_net(), options());
+    int calls = 0;
+    auto session = Session::create(*model, {.threads = 1,
+                                            .on_miss = OnMiss::kTune,
+                                            .budget_s = 1.5,
+                                            .progress = [&](const Progress& p) {
+                                              ++calls;
+                                              EXPECT_GE(p.group_number, 1);
+                                              EXPECT_LE(p.group_number, p.groups);
+                                              EXPECT_FALSE(p.group.empty());
+                                              throw 1;  // is ignored
+                                            }});
+    const auto out = session->run(std::array{x.view()});
+    ASSERT_TRUE(out.ok()) << out.error().text();
+    expect_close((*out)[0].values<float>(), reference(small_net(), {&x})[0]);
+    y.assign((*out)[0].bytes(), (*out)[0].bytes() + (*out)[0].size_bytes());
+    trials = session->stats().counters.trials;
+    EXPECT_GT(trials, 0);
+    EXPECT_GT(calls, 0);
+  }
+  EXPECT_GE(store()->stats().trials, trials);
+  for (const OnMiss policy : {OnMiss::kTune, OnMiss::kError}) {
+    const Outcome again = run(policy);
+    ASSERT_FALSE(again.error) << again.error->text();
+    EXPECT_EQ(again.stats.counters.trials, 0);
+    EXPECT_EQ(again.stats.counters.compiles, 0);
+    EXPECT_EQ(again.stats.counters.misses, 0);
+    EXPECT_EQ(std::memcmp(again.y.data(), y.data(), y.size()), 0);
+  }
+}
+
+TEST_F(CacheTest, ASearchThatIsStoppedKeepsWhatItMeasured) {
+  StopSource stop;
+  auto model = Model::from_graph(small_net(), options());
+  auto session = Session::create(*model, {.threads = 1,
+                                          .on_miss = OnMiss::kTune,
+                                          .budget_s = 60,
+                                          .progress = [&](const Progress&) { stop.request_stop(); },
+                                          .stop = stop.token()});
+  const Status stopped = session->prepare({{"batch", {8}}});
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().code, Code::kCancelled);
+  EXPECT_GT(store()->stats().trials, 0);
 }
 
 TEST_F(CacheTest, AnIllegalChoiceIsAMissWithAWarning) {

@@ -96,6 +96,7 @@ TEST(LibraryTest, ContainsNoLlvmAndRegistersNothingForTheEnd) {
 // Before any test that opens the compiler here: a child inherits what its parent has mapped.
 TEST(LibraryTest, AWarmProcessMapsNoCompiler) {
   const frit::testing::TempFolder folder;
+  ASSERT_FALSE(is_mapped("libfrit-codegen"));
   for (const bool warm : {false, true}) {
     const pid_t child = fork();
     if (child == 0) {
