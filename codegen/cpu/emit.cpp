@@ -285,6 +285,11 @@ class Emitter {
     return mask->type.lanes > 1 ? value(mask) : ops_.splat(value(mask), lanes);
   }
 
+  // Elements are at most as aligned as the memory that they lie in: constants in a model file may start anywhere.
+  static llvm::Align element_align(const loop::Buffer& buffer) {
+    return llvm::Align(std::min<uint64_t>(dtype_bytes(buffer.dtype), static_cast<uint64_t>(buffer.align_bytes)));
+  }
+
   llvm::Value* load(const ExprNode* e) {
     const loop::Buffer& buffer = fn_.buffers[static_cast<size_t>(e->id)];
     if (buffer.space == Space::kRegister) {
@@ -292,7 +297,7 @@ class Emitter {
       return slot ? *slot : llvm::PoisonValue::get(ops_.type(e->type));
     }
     const auto bytes = static_cast<int64_t>(dtype_bytes(buffer.dtype));
-    const llvm::Align align(static_cast<uint64_t>(bytes));
+    const llvm::Align align = element_align(buffer);
     llvm::Type* type = ops_.memory_type(buffer.dtype, e->type.lanes);
     llvm::Value* raw = nullptr;
     if (e->a->type.lanes > 1) {
@@ -330,7 +335,7 @@ class Emitter {
     }
     v = ops_.to_memory(v, buffer.dtype);
     const auto bytes = static_cast<int64_t>(dtype_bytes(buffer.dtype));
-    const llvm::Align align(static_cast<uint64_t>(bytes));
+    const llvm::Align align = element_align(buffer);
     const int32_t lanes = s->b->type.lanes;
     if (s->a->type.lanes > 1) {
       llvm::Value* pointers = lane_pointers(buffer.id, s->a.node, bytes);

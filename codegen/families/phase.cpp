@@ -100,7 +100,10 @@ PhaseBuilder::PhaseBuilder(ProgramBuilder& program, std::string family, int32_t 
   for (int32_t k : reads) {
     const ValueId v = g.inputs[static_cast<size_t>(k)];
     const DType t = memory_dtype(g.value(v).type.dtype);
-    dag_.bind_buffer(v, argument(k, t, value_elements(g, v), loop::Access::kRead, static_cast<int32_t>(dtype_bytes(t))));
+    // What a caller may bind has its element's class; a constant is read where the model file has it, at any address.
+    const bool constant = program.group().inputs[static_cast<size_t>(k)].constant;
+    const auto align = constant ? 1 : static_cast<int32_t>(dtype_bytes(t));
+    dag_.bind_buffer(v, argument(k, t, value_elements(g, v), loop::Access::kRead, align));
   }
   auto extra = [&](int32_t id, loop::Access access) {
     const auto& buffer = program_.program().buffers[static_cast<size_t>(id)];

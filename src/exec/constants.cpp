@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/mapped_file.h"
 #include "base/stop.h"
 #include "base/text.h"
 #include "base/try.h"
@@ -262,9 +263,18 @@ class Preparer {
       if (!blocks_[g][k]) {
         FRIT_ASSIGN(blocks_[g][k], pack(g, part));
       }
-      for (const int32_t input : part.inputs) done(group.inputs[at(input)]);
+      for (const int32_t input : part.inputs) {
+        done(group.inputs[at(input)]);
+        drop_pages(group.inputs[at(input)]);
+      }
     }
     return {};
+  }
+
+  // What was packed is not read again soon, so a mapped file's pages need not stay in memory beside the copy.
+  void drop_pages(ValueId v) const {
+    const graph::ConstantData* data = plan_.graph.value(v).constant.get();
+    if (data && data->mapped && !direct_[at(v)]) data->mapped->drop_pages(data->origin_offset, data->size_bytes);
   }
 
   Result<SharedBlock> pack(size_t g, const PreparePart& part) {
@@ -322,7 +332,10 @@ class Preparer {
       FRIT_TRY(run_host_op(g, *outputs));
     }
     passing_.clear();
-    for (const ValueId v : read_inputs(g)) done(v);
+    for (const ValueId v : read_inputs(g)) {
+      done(v);
+      drop_pages(v);
+    }
     loads_[g].outputs = store_.add(loads_[g].key, std::move(outputs));
     return {};
   }

@@ -16,6 +16,10 @@
 #include "graph/dim.h"
 #include "graph/op.h"
 
+namespace frit::base {
+class MappedFile;
+}
+
 namespace frit::graph {
 
 using ValueId = int32_t;
@@ -39,7 +43,7 @@ struct TensorType {
 };
 std::string type_text(const TensorType& type);  // "f32[1,seq,768]", with "@0231" for a layout that is not plain
 
-// Bytes of a constant, row-major, little-endian. They may point into a mapped file, kept alive by `owner`; `origin`
+// Bytes of a constant, row-major, little-endian, at any address. They may point into a mapped file, kept alive by `owner`; `origin`
 // says where they can be had again (file, offset), so that originals may be dropped after packing.
 struct ConstantData {
   const std::byte* bytes = nullptr;
@@ -47,6 +51,7 @@ struct ConstantData {
   std::shared_ptr<const void> owner;
   std::string origin_file;
   uint64_t origin_offset = 0;
+  const base::MappedFile* mapped = nullptr;  // the file that `bytes` are pages of, if any; kept alive by `owner`
   std::string name;  // the initializer's name; debug data
 };
 

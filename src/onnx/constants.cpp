@@ -51,14 +51,14 @@ bool is_bool_clean(Bytes payload) {
 // A payload of plain little-endian elements that lies in `source`.
 std::shared_ptr<ConstantData> plain(Bytes payload, DType dtype, const Source& source) {
   const size_t offset = payload.empty() ? 0 : static_cast<size_t>(payload.data() - source.bytes.data());
-  const bool aligned = reinterpret_cast<uintptr_t>(payload.data()) % dtype_bytes(dtype) == 0;
   const bool clean = dtype != DType::kBool || is_bool_clean(payload);
   std::shared_ptr<ConstantData> data;
-  if (aligned && clean && source.owner != nullptr) {
+  if (clean && source.owner != nullptr) {
     data = std::make_shared<ConstantData>();
     data->bytes = reinterpret_cast<const std::byte*>(payload.data());
     data->size_bytes = payload.size();
     data->owner = source.owner;
+    data->mapped = source.mapped.get();
   } else {
     std::vector<std::byte> copy(payload.size());
     if (!payload.empty()) std::memcpy(copy.data(), payload.data(), payload.size());

@@ -1,4 +1,4 @@
-// Tensor payloads of a model as graph constants: in place where the bytes are plain and aligned, else decoded
+// Tensor payloads of a model as graph constants: in place where the bytes are plain (at any address), else decoded
 // once.
 //
 // Private to src/onnx. External data is found through ExternalFiles, which is where "never outside the

@@ -1,8 +1,8 @@
 // ONNX model -> Graph: from a file, or from memory.
 //
 // The first step of loading. Weights are not copied: constants point into the mapped model file or its
-// external data files (exceptions: payloads that are misaligned for their element type, or that are not
-// stored as plain bytes). Only operators of ai.onnx at opset 7 to 28 are known (ops_table.h); anything else
+// external data files at whatever address they have there (exception: payloads that are not stored as plain
+// bytes). Only operators of ai.onnx at opset 7 to 28 are known (ops_table.h); anything else
 // is an Error that names file, node, operator and opset. Must not know passes: composites stay, shapes are
 // inferred but nothing is simplified.
 #pragma once
