@@ -1,11 +1,14 @@
 // frit bench: times a model as it is, never tuning, and says how much of it is tuned.
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 
-#include "interrupt.h"
+#include "base/seams.h"
 #include "loaded.h"
+#include "profile.h"
 #include "report.h"
 #include "verbs.h"
 
@@ -17,32 +20,45 @@ struct BenchArgs {
   std::string model;
   CommonOptions common;
   InputOptions inputs;
-  std::string time = "3s";
+  std::string time = "3s", trace;
+  bool profile = false;
   int64_t repeat = 10;
 };
 
 int bench(const BenchArgs& args) {
-  SessionOptions session;
-  session.threads = args.common.threads;
-  auto numerics = parse_numerics(args.common.numerics);
-  if (!numerics.ok()) return fail(numerics.error());
+  auto session = session_options(args.common);
+  if (!session.ok()) return fail(session.error());
   auto seconds = parse_duration(args.time);
   if (!seconds.ok()) return fail(Error(seconds.error()).with("--time"));
-  session.numerics = *numerics;
-  session.stop = stop_on_signals();
-  auto loaded = load(args.model, args.common, session, args.inputs);
+  base::SystemClock clock;
+  base::TraceRecorder trace(clock);
+  auto loaded = load(args.model, args.common, *session, args.inputs, args.trace.empty() ? nullptr : &trace);
   if (!loaded.ok()) return fail(loaded.error());
-  if (Status done = loaded->run(args.repeat, *seconds, session.stop); !done.ok()) return fail(done.error());
-  const SessionStats stats = loaded->session->stats();
-  std::fprintf(stderr, "frit: %s, %d thread%s; %s\n", stats.target.c_str(), stats.threads, stats.threads == 1 ? "" : "s", tuned_summary(stats).c_str());
-  if (args.common.json) {
-    std::printf("%s\n", result_json(args.model, *loaded).c_str());
-  } else {
-    std::printf("%-12s %10s %10s %10s %8s\n", "", "median", "min", "p95", "runs");
-    std::printf("%-12s %7.3f ms %7.3f ms %7.3f ms %8lld\n", "latency", loaded->latency.median_ms, loaded->latency.min_ms, loaded->latency.p95_ms,
-                static_cast<long long>(loaded->latency.runs));
-    std::printf("%-12s %7.1f ms\n%-12s %7.1f ms\n", "load", loaded->load_ms, "first run", loaded->first_run_ms);
+  if (Status done = loaded->run(args.repeat, *seconds, session->stop); !done.ok()) return fail(done.error());
+  report_session(loaded->session->stats());
+  std::optional<Profile> profiled;
+  if (args.profile) {
+    auto made = profile(*loaded, *seconds, session->stop);
+    if (!made.ok()) return fail(made.error());
+    profiled = *std::move(made);
   }
+  if (!args.trace.empty())
+    if (const int code = write_trace(*loaded, trace, args.trace, session->stop); code != kDone) return code;
+  if (args.common.json) {
+    nlohmann::ordered_json json = result_json(args.model, *loaded);
+    if (profiled) json["profile"] = profile_json(*profiled);
+    std::printf("%s\n", json.dump(2).c_str());
+    return kDone;
+  }
+  if (profiled) {
+    print_profile(*profiled);
+    std::printf("\n");
+  }
+  const Latency& l = loaded->latency;
+  std::printf("%-12s %10s %10s %10s %8s\n", "", "median", "min", "p95", "runs");
+  std::printf("%-12s %7.3f ms %7.3f ms %7.3f ms %8lld\n", "latency", l.median_ms, l.min_ms, l.p95_ms,
+              static_cast<long long>(l.runs));
+  std::printf("%-12s %7.1f ms\n%-12s %7.1f ms\n", "load", loaded->load_ms, "first run", loaded->first_run_ms);
   return kDone;
 }
 
@@ -56,7 +72,12 @@ void add_bench(CLI::App& app, Invocation& invocation) {
   add_inputs(*verb, args->inputs);
   verb->add_option("--time", args->time, "how long to measure");
   verb->add_option("--repeat", args->repeat, "runs at least")->check(CLI::PositiveNumber);
-  verb->footer("examples:\n  frit bench resnet50.onnx --threads 1\n  frit bench bert.onnx --shape batch=1 --shape seq=128 --json");
+  verb->add_flag("--profile", args->profile,
+                 "time, share, GFLOP/s and GB/s of each group, the slowest first");
+  verb->add_option("--trace", args->trace, "write what took how long, for chrome://tracing or Perfetto");
+  verb->footer(
+      "examples:\n  frit bench resnet50.onnx --threads 1 --profile\n  frit bench bert.onnx --shape batch=1 "
+      "--shape seq=128 --json");
   verb->callback([args, &invocation] { invocation.action = [args] { return bench(*args); }; });
 }
 

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <numeric>
 
 #include <CLI/CLI.hpp>
 
 #include "base/text.h"
+#include "base/try.h"
+#include "interrupt.h"
 #include "report.h"
 
 namespace frit::tools {
@@ -16,13 +19,16 @@ void add_common(CLI::App& app, CommonOptions& o, bool with_threads) {
   app.add_option("--target", o.target, "cpu, or a baseline such as cpu:x86-64-v3");
   app.add_option("--cache", o.cache, "tuning cache: a file, a folder, or off");
   app.add_option("--numerics", o.numerics, "strict, default or fast");
-  if (with_threads) app.add_option("--threads", o.threads, "threads of one run; 0: as many as this process may run")->check(CLI::NonNegativeNumber);
+  if (with_threads)
+    app.add_option("--threads", o.threads, "threads of one run; 0: as many as this process may run")
+        ->check(CLI::NonNegativeNumber);
   app.add_flag("--json", o.json, "one JSON object on stdout");
   app.add_flag("--verbose", o.verbose, "also what a developer of frit wants to know");
 }
 
 void add_inputs(CLI::App& app, InputOptions& o) {
-  app.add_option("--input", o.inputs, "NAME=file.npy, file.pb, random:SEED, ones or zeros")->allow_extra_args(false);
+  app.add_option("--input", o.inputs, "NAME=file.npy, file.pb, random:SEED, ones or zeros")
+      ->allow_extra_args(false);
   app.add_option("--shape", o.shapes, "NAME=1x128 for an input or a dimension")->allow_extra_args(false);
   app.add_option("--seed", o.seed, "of inputs that are not given");
 }
@@ -38,7 +44,8 @@ Result<OnMiss> parse_on_miss(const std::string& text) {
   if (text == "background") return OnMiss::kBackground;
   if (text == "tune") return OnMiss::kTune;
   if (text == "error") return OnMiss::kError;
-  return make_error(Code::kInvalidArgument, "--on-miss is '" + text + "', expected heuristic, background, tune or error");
+  return make_error(Code::kInvalidArgument,
+                    "--on-miss is '" + text + "', expected heuristic, background, tune or error");
 }
 
 Result<double> parse_duration(const std::string& text) {
@@ -46,12 +53,17 @@ Result<double> parse_duration(const std::string& text) {
   const double value = std::strtod(text.c_str(), &end);
   const std::string unit = end;
   double scale = 0;
-  if (unit.empty() || unit == "s") scale = 1;
-  else if (unit == "ms") scale = 1e-3;
-  else if (unit == "m" || unit == "min") scale = 60;
-  else if (unit == "h") scale = 3600;
+  if (unit.empty() || unit == "s")
+    scale = 1;
+  else if (unit == "ms")
+    scale = 1e-3;
+  else if (unit == "m" || unit == "min")
+    scale = 60;
+  else if (unit == "h")
+    scale = 3600;
   if (end == text.c_str() || scale == 0 || !std::isfinite(value) || value <= 0)
-    return make_error(Code::kInvalidArgument, "duration '" + text + "' is not a finite number above 0 with unit ms, s, m or h");
+    return make_error(Code::kInvalidArgument,
+                      "duration '" + text + "' is not a finite number above 0 with unit ms, s, m or h");
   return value * scale;
 }
 
@@ -61,7 +73,8 @@ Result<std::vector<int64_t>> parse_shape(const std::string& text) {
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('x', begin), text.size());
     const auto n = base::parse_number<int64_t>(std::string_view(text).substr(begin, end - begin));
-    if (!n || *n < 0) return make_error(Code::kInvalidArgument, "shape '" + text + "' is not of the form 1x3x224x224");
+    if (!n || *n < 0)
+      return make_error(Code::kInvalidArgument, "shape '" + text + "' is not of the form 1x3x224x224");
     shape.push_back(*n);
     begin = end + 1;
   }
@@ -73,6 +86,16 @@ Result<ModelOptions> model_options(const CommonOptions& common) {
   options.target = common.target;
   if (!common.cache.empty()) options.cache = common.cache;
   options.log = make_log(common.verbose);
+  return options;
+}
+
+Result<SessionOptions> session_options(const CommonOptions& common) {
+  SessionOptions options;
+  options.threads = common.threads;
+  FRIT_ASSIGN(options.numerics, parse_numerics(common.numerics));
+  if (options.numerics == Numerics::kFast)
+    std::fprintf(stderr, "frit: --numerics fast equals default on the CPU for now\n");
+  options.stop = stop_on_signals();
   return options;
 }
 

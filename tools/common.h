@@ -16,9 +16,9 @@ namespace frit::tools {
 
 struct CommonOptions {
   std::string target = "cpu";
-  std::string cache;              // empty: the library's choice
+  std::string cache;  // empty: the library's choice
   std::string numerics = "default";
-  int threads = 0;                // 0: as many as this process may run
+  int threads = 0;  // 0: as many as this process may run
   bool json = false;
   bool verbose = false;
 };
@@ -32,6 +32,9 @@ struct InputOptions {
 void add_inputs(CLI::App& app, InputOptions& options);
 
 Result<ModelOptions> model_options(const CommonOptions& common);
+// Threads and numerics; the stop token of the signals. Says so where numerics are not what they are asked to
+// be.
+Result<SessionOptions> session_options(const CommonOptions& common);
 Result<Numerics> parse_numerics(const std::string& text);
 Result<OnMiss> parse_on_miss(const std::string& text);
 // "20s", "5m", "1h", "250ms", "20": seconds, finite and above 0.

@@ -1,4 +1,5 @@
-// Ctrl-C and SIGTERM: the first asks the work to stop and keep what it has, the second ends the process at once.
+// Ctrl-C and SIGTERM: the first asks the work to stop and keep what it has, the second ends the process at
+// once.
 #pragma once
 
 #include "frit/stop.h"

@@ -1,21 +1,25 @@
 #include "loaded.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include <nlohmann/json.hpp>
 
 #include "base/seams.h"
 #include "base/text.h"
 #include "base/try.h"
+#include "runtime/model_impl.h"
 
 namespace frit::tools {
 
-Result<Loaded> load(const std::string& path, const CommonOptions& common, const SessionOptions& session, const InputOptions& inputs) {
+Result<Loaded> load(const std::string& path, const CommonOptions& common, const SessionOptions& session,
+                    const InputOptions& inputs, base::TraceRecorder* trace) {
   base::SystemClock clock;
   Loaded out;
   FRIT_ASSIGN(ModelOptions options, model_options(common));
+  options.stop = session.stop;
   const int64_t begin = clock.now_ns();
-  FRIT_ASSIGN(Model model, Model::load(path, options));
+  FRIT_ASSIGN(Model model, runtime::load_model(path, options, trace));
   out.load_ms = static_cast<double>(clock.now_ns() - begin) * 1e-6;
   FRIT_ASSIGN(out.inputs, make_inputs(model, inputs));
   FRIT_ASSIGN(Session made, Session::create(model, session));
@@ -35,7 +39,8 @@ Status Loaded::run(int64_t repeat, double seconds, const StopToken& stop) {
   for (Tensor& t : outputs) out.push_back(t.view());
   std::vector<double> ms;
   const int64_t start = clock.now_ns();
-  while (static_cast<int64_t>(ms.size()) + 1 < repeat || static_cast<double>(clock.now_ns() - start) * 1e-9 < seconds) {
+  while (static_cast<int64_t>(ms.size()) + 1 < repeat ||
+         static_cast<double>(clock.now_ns() - start) * 1e-9 < seconds) {
     const int64_t t = clock.now_ns();
     FRIT_TRY(session->run(in, out, {.stop = stop}));
     ms.push_back(static_cast<double>(clock.now_ns() - t) * 1e-6);
@@ -49,36 +54,56 @@ Status Loaded::run(int64_t repeat, double seconds, const StopToken& stop) {
   return {};
 }
 
-std::string result_json(const std::string& path, const Loaded& l) {
+nlohmann::ordered_json result_json(const std::string& path, const Loaded& l) {
   base::SystemProcess process;
   const SessionStats s = l.session->stats();
   nlohmann::ordered_json j;
   j["schema"] = "frit/run/1";
   j["model"] = path;
-  j["device"] = "cpu";
+  j["device"] = s.target.substr(0, s.target.find(':'));
   j["target"] = s.target;
   j["threads"] = s.threads;
   j["load_ms"] = l.load_ms;
   j["first_run_ms"] = l.first_run_ms;
-  j["latency_ms"] = {{"median", l.latency.median_ms}, {"min", l.latency.min_ms}, {"p95", l.latency.p95_ms}, {"runs", l.latency.runs}};
+  j["latency_ms"] = {{"median", l.latency.median_ms},
+                     {"min", l.latency.min_ms},
+                     {"p95", l.latency.p95_ms},
+                     {"runs", l.latency.runs}};
   const Counters& c = s.counters;
-  j["counters"] = {{"groups", c.groups},     {"kernels", c.kernels},           {"host_kernels", c.host_kernels}, {"trials", c.trials}, {"compiles", c.compiles},
-                   {"object_loads", c.object_loads}, {"exact_hits", c.exact_hits}, {"near_hits", c.near_hits},       {"misses", c.misses}};
+  j["counters"] = {{"groups", c.groups},         {"kernels", c.kernels},     {"host_kernels", c.host_kernels},
+                   {"trials", c.trials},         {"compiles", c.compiles},   {"object_loads", c.object_loads},
+                   {"exact_hits", c.exact_hits}, {"near_hits", c.near_hits}, {"misses", c.misses}};
   const auto peak = process.peak_rss_bytes();
-  j["memory"] = {{"weights", s.memory.weights_bytes + s.memory.packed_bytes}, {"arena", s.memory.arena_bytes}, {"peak_rss", peak.ok() ? *peak : 0}};
-  return j.dump(2);
+  j["memory"] = {{"weights", s.memory.weights_bytes + s.memory.packed_bytes},
+                 {"arena", s.memory.arena_bytes},
+                 {"peak_rss", peak.ok() ? *peak : 0}};
+  return j;
+}
+
+void report_session(const SessionStats& stats) {
+  // Without the list of instruction-set features, which `frit devices` and --json have.
+  std::string target = stats.target;
+  if (const size_t features = target.find('/'); features != std::string::npos)
+    target.erase(features, std::min(target.find('/', features + 1), target.size()) - features);
+  std::fprintf(stderr, "frit: %s, %d thread%s; %s\n", target.c_str(), stats.threads,
+               stats.threads == 1 ? "" : "s", tuned_summary(stats).c_str());
 }
 
 std::string tuned_summary(const SessionStats& stats) {
   int tuned = 0, near = 0, heuristic = 0, partial = 0;
   for (const GroupInfo& g : stats.groups) {
     if (g.family.empty()) continue;
-    if (g.match == Match::kNear) ++near;
-    else if (g.tuned == Tuned::kFull) ++tuned;
-    else if (g.tuned == Tuned::kPartial) ++partial;
-    else ++heuristic;
+    if (g.match == Match::kNear)
+      ++near;
+    else if (g.tuned == Tuned::kFull)
+      ++tuned;
+    else if (g.tuned == Tuned::kPartial)
+      ++partial;
+    else
+      ++heuristic;
   }
-  return base::text_of(tuned + near + heuristic + partial, " kernels: ", tuned, " tuned, ", partial, " partly tuned, ", near, " near, ", heuristic, " heuristic");
+  return base::text_of(tuned + near + heuristic + partial, " kernels: ", tuned, " tuned, ", partial,
+                       " partly tuned, ", near, " near, ", heuristic, " heuristic");
 }
 
 }  // namespace frit::tools

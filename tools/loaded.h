@@ -1,10 +1,14 @@
-// A model and a session as run and bench use them: loaded, prepared, run N times, with the numbers that --json prints.
+// A model and a session as run and bench use them: loaded, prepared, run N times, with the numbers that
+// --json prints.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/trace.h"
 #include "common.h"
 #include "frit/model.h"
 #include "frit/session.h"
@@ -29,10 +33,14 @@ struct Loaded {
   Status run(int64_t repeat, double seconds, const StopToken& stop);
 };
 
-Result<Loaded> load(const std::string& path, const CommonOptions& common, const SessionOptions& session, const InputOptions& inputs);
+// trace outlives the result; null: no spans.
+Result<Loaded> load(const std::string& path, const CommonOptions& common, const SessionOptions& session,
+                    const InputOptions& inputs, base::TraceRecorder* trace = nullptr);
 
-// The object that --json prints, as text.
-std::string result_json(const std::string& path, const Loaded& loaded);
+// The object that --json prints. device: the part of the target before its colon.
+nlohmann::ordered_json result_json(const std::string& path, const Loaded& loaded);
+// "frit: cpu:..., 2 threads; 56 kernels: ..." on stderr.
+void report_session(const SessionStats& stats);
 // "56 kernels: 50 tuned, 0 near, 6 heuristic"
 std::string tuned_summary(const SessionStats& stats);
 

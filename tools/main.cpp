@@ -15,36 +15,50 @@ using namespace frit::tools;
 
 // "did you mean" for a verb or a flag that is not there.
 int explain_parse_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
-  std::vector<std::string> verbs, flags;
-  for (const CLI::App* verb : app.get_subcommands({})) verbs.push_back(verb->get_name());
-  const CLI::App* chosen = nullptr;
-  for (const CLI::App* verb : app.get_subcommands({}))
-    if (argc > 1 && verb->get_name() == argv[1]) chosen = verb;
-  std::string hint = "frit --help lists the verbs";
-  if (!chosen && argc > 1) {
-    if (const std::string near = did_you_mean(argv[1], verbs); !near.empty()) hint = "did you mean frit " + near + "?";
-    return wrong_use(std::string("unknown verb '") + argv[1] + "'", hint);
-  }
-  if (chosen) {
-    hint = "frit " + chosen->get_name() + " --help lists its options";
-    for (const CLI::Option* option : chosen->get_options({}))
-      for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
-    for (int i = 2; i < argc; ++i) {
-      std::string word = argv[i];
-      word = word.substr(0, word.find('='));
-      if (word.rfind("--", 0) != 0 || std::find(flags.begin(), flags.end(), word) != flags.end()) continue;
-      if (const std::string near = did_you_mean(word, flags); !near.empty()) hint = "did you mean " + near + "?";
-      return wrong_use("unknown option " + word, hint);
+  const CLI::App* verb = &app;
+  std::string path = "frit";
+  int next = 1;
+  for (; next < argc && !verb->get_subcommands({}).empty(); ++next) {
+    const std::string word = argv[next];
+    if (!word.empty() && word[0] == '-') break;
+    std::vector<std::string> names;
+    const CLI::App* chosen = nullptr;
+    for (const CLI::App* sub : verb->get_subcommands({})) {
+      names.push_back(sub->get_name());
+      if (sub->get_name() == word) chosen = sub;
     }
+    if (!chosen) {
+      const std::string near = did_you_mean(word, names);
+      return wrong_use(
+          "unknown verb '" + path.substr(std::min<size_t>(path.size(), 5)) + (path.size() > 4 ? " " : "") +
+              word + "'",
+          near.empty() ? path + " --help lists the verbs" : "did you mean " + path + " " + near + "?");
+    }
+    verb = chosen;
+    path += " " + word;
   }
-  return wrong_use(error.what(), hint);
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : verb->get_options({}))
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  for (int i = next; i < argc; ++i) {
+    std::string word = argv[i];
+    word = word.substr(0, word.find('='));
+    if (word == "--") break;
+    if (word.rfind("--", 0) != 0 || std::find(flags.begin(), flags.end(), word) != flags.end()) continue;
+    const std::string near = did_you_mean(word, flags);
+    return wrong_use("unknown option " + word,
+                     near.empty() ? path + " --help lists the options" : "did you mean " + near + "?");
+  }
+  return wrong_use(error.what(), path + " --help shows how it is used");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("frit: neural networks, fused, compiled and tuned on the machine they run on", "frit");
-  app.set_version_flag("--version", "frit " + std::to_string(FRIT_VERSION_MAJOR) + "." + std::to_string(FRIT_VERSION_MINOR) + "." + std::to_string(FRIT_VERSION_PATCH));
+  app.set_version_flag("--version", "frit " + std::to_string(FRIT_VERSION_MAJOR) + "." +
+                                        std::to_string(FRIT_VERSION_MINOR) + "." +
+                                        std::to_string(FRIT_VERSION_PATCH));
   app.require_subcommand(1);
   app.footer("examples:\n  frit run resnet50.onnx\n  frit explain resnet50.onnx --groups");
   Invocation invocation;

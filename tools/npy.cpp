@@ -16,8 +16,10 @@ struct Descr {
   const char* text;
   DType dtype;
 };
-constexpr Descr kDescrs[] = {{"<f4", DType::kF32}, {"<f8", DType::kF64}, {"<f2", DType::kF16}, {"|i1", DType::kI8},  {"<i2", DType::kI16}, {"<i4", DType::kI32},
-                             {"<i8", DType::kI64}, {"|u1", DType::kU8},  {"<u2", DType::kU16}, {"<u4", DType::kU32}, {"<u8", DType::kU64}, {"|b1", DType::kBool}};
+constexpr Descr kDescrs[] = {{"<f4", DType::kF32}, {"<f8", DType::kF64}, {"<f2", DType::kF16},
+                             {"|i1", DType::kI8},  {"<i2", DType::kI16}, {"<i4", DType::kI32},
+                             {"<i8", DType::kI64}, {"|u1", DType::kU8},  {"<u2", DType::kU16},
+                             {"<u4", DType::kU32}, {"<u8", DType::kU64}, {"|b1", DType::kBool}};
 
 std::string field(const std::string& header, const std::string& name) {
   const size_t at = header.find("'" + name + "':");
@@ -32,7 +34,9 @@ std::string field(const std::string& header, const std::string& name) {
 
 Result<Tensor> read_npy(base::FileSystem& files, const std::string& path) {
   FRIT_ASSIGN(const std::string bytes, files.read(path));
-  auto bad = [&](std::string why) { return make_error(Code::kIo, path + ": not a readable .npy file: " + std::move(why)); };
+  auto bad = [&](std::string why) {
+    return make_error(Code::kIo, path + ": not a readable .npy file: " + std::move(why));
+  };
   if (bytes.size() < 10 || std::memcmp(bytes.data(), kMagic, 6) != 0) return bad("no NUMPY magic");
   const int major = static_cast<unsigned char>(bytes[6]);
   uint32_t length = 0;
@@ -70,7 +74,8 @@ Result<Tensor> read_npy(base::FileSystem& files, const std::string& path) {
   }
   FRIT_ASSIGN(Tensor tensor, Tensor::allocate(*dtype, shape));
   if (bytes.size() - start - length != tensor.size_bytes())
-    return bad(base::text_of("has ", bytes.size() - start - length, " bytes of data, expected ", tensor.size_bytes()));
+    return bad(base::text_of("has ", bytes.size() - start - length, " bytes of data, expected ",
+                             tensor.size_bytes()));
   std::memcpy(tensor.bytes(), bytes.data() + start + length, tensor.size_bytes());
   return tensor;
 }
@@ -79,11 +84,14 @@ Status write_npy(base::FileSystem& files, const std::string& path, const Tensor&
   const char* descr = nullptr;
   for (const Descr& d : kDescrs)
     if (d.dtype == tensor.dtype()) descr = d.text;
-  if (!descr) return make_error(Code::kUnsupported, path + ": numpy has no element type " + dtype_name(tensor.dtype()));
+  if (!descr)
+    return make_error(Code::kUnsupported, path + ": numpy has no element type " + dtype_name(tensor.dtype()))
+        .hinted("--format pb writes any type");
   std::string shape = "(";
   for (int64_t d : tensor.shape()) shape += std::to_string(d) + ",";
   shape += ")";
-  std::string header = std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': " + shape + ", }";
+  std::string header =
+      std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': " + shape + ", }";
   while ((10 + header.size() + 1) % 64 != 0) header += ' ';
   header += '\n';
   std::string bytes(kMagic, 6);

@@ -9,7 +9,8 @@
 
 namespace frit::tools {
 
-constexpr int kDone = 0, kFailed = 1, kWrongUse = 2, kNo = 3, kTryAgain = 75, kInterrupted = 130, kTerminated = 143;
+constexpr int kDone = 0, kFailed = 1, kWrongUse = 2, kNo = 3, kTryAgain = 75, kInterrupted = 130,
+              kTerminated = 143;
 
 // Prints "frit: error: ..." and a hint line where there is one; the exit code for the error.
 int fail(const Error& error);

@@ -1,11 +1,16 @@
 // frit run: loads a model, tunes what the cache does not know unless told otherwise, runs it.
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 
+#include "base/seams.h"
 #include "interrupt.h"
+#include "kept.h"
 #include "loaded.h"
+#include "profile.h"
 #include "progress.h"
 #include "report.h"
 #include "verbs.h"
@@ -18,44 +23,52 @@ struct RunArgs {
   std::string model;
   CommonOptions common;
   InputOptions inputs;
-  std::string on_miss = "tune", budget = "20s", outputs;
+  std::string on_miss = "tune", budget = "20s", outputs, format = "npy", trace;
   int64_t repeat = 1;
 };
 
 int run(const RunArgs& args) {
-  SessionOptions session;
-  session.threads = args.common.threads;
-  auto numerics = parse_numerics(args.common.numerics);
-  if (!numerics.ok()) return fail(numerics.error());
+  auto session = session_options(args.common);
+  if (!session.ok()) return fail(session.error());
   auto on_miss = parse_on_miss(args.on_miss);
   if (!on_miss.ok()) return fail(on_miss.error());
   auto budget = parse_duration(args.budget);
   if (!budget.ok()) return fail(Error(budget.error()).with("--budget"));
-  session.numerics = *numerics;
-  session.on_miss = *on_miss;
-  session.budget_s = *budget;
-  session.stop = stop_on_signals();
+  auto format = parse_format(args.format);
+  if (!format.ok()) return fail(format.error());
+  session->on_miss = *on_miss;
+  session->budget_s = *budget;
   if (*on_miss == OnMiss::kTune) {
-    session.progress = make_progress();
-    std::fprintf(stderr, "frit: kernels that the cache does not know are tuned for at most %s (--on-miss heuristic does not)\n", args.budget.c_str());
+    session->progress = make_progress();
+    std::fprintf(stderr,
+                 "frit: kernels that the cache does not know are tuned for at most %s (--on-miss heuristic "
+                 "does not)\n",
+                 args.budget.c_str());
   }
-  if (*numerics == Numerics::kFast) std::fprintf(stderr, "frit: --numerics fast equals default on this device\n");
-  auto loaded = load(args.model, args.common, session, args.inputs);
+  base::SystemClock clock;
+  base::TraceRecorder trace(clock);
+  auto loaded = load(args.model, args.common, *session, args.inputs, args.trace.empty() ? nullptr : &trace);
   if (!loaded.ok()) return fail(loaded.error());
-  Status done = loaded->run(args.repeat, 0, session.stop);
+  std::optional<Kept> kept;
+  if (*on_miss == OnMiss::kTune) kept.emplace(*loaded->model);
+  Status done = loaded->run(args.repeat, 0, session->stop);
   end_progress();
-  if (!done.ok()) {
-    const int code = fail(done.error());
-    return interrupted() ? interrupted() : code;
+  if (!done.ok()) return interrupted() && kept ? kept->report() : fail(done.error());
+  if (!args.outputs.empty()) {
+    base::SystemFileSystem files;
+    if (Status s = write_outputs(files, args.outputs, *format, *loaded->model, loaded->outputs); !s.ok())
+      return fail(s.error());
   }
-  if (!args.outputs.empty())
-    if (Status s = write_outputs(args.outputs, *loaded->model, loaded->outputs); !s.ok()) return fail(s.error());
+  if (!args.trace.empty())
+    if (const int code = write_trace(*loaded, trace, args.trace, session->stop); code != kDone) return code;
   const SessionStats stats = loaded->session->stats();
-  std::fprintf(stderr, "frit: %s, %d thread%s; %s\n", stats.target.c_str(), stats.threads, stats.threads == 1 ? "" : "s", tuned_summary(stats).c_str());
-  std::fprintf(stderr, "frit: load %.1f ms, first run %.1f ms, median of %lld: %.3f ms; %lld trials, %lld compiles\n", loaded->load_ms, loaded->first_run_ms,
-               static_cast<long long>(loaded->latency.runs), loaded->latency.median_ms, static_cast<long long>(stats.counters.trials),
+  report_session(stats);
+  std::fprintf(stderr,
+               "frit: load %.1f ms, first run %.1f ms, median of %lld: %.3f ms; %lld trials, %lld compiles\n",
+               loaded->load_ms, loaded->first_run_ms, static_cast<long long>(loaded->latency.runs),
+               loaded->latency.median_ms, static_cast<long long>(stats.counters.trials),
                static_cast<long long>(stats.counters.compiles));
-  if (args.common.json) std::printf("%s\n", result_json(args.model, *loaded).c_str());
+  if (args.common.json) std::printf("%s\n", result_json(args.model, *loaded).dump(2).c_str());
   return interrupted() ? interrupted() : kDone;
 }
 
@@ -70,8 +83,12 @@ void add_run(CLI::App& app, Invocation& invocation) {
   verb->add_option("--on-miss", args->on_miss, "heuristic, background, tune or error");
   verb->add_option("--budget", args->budget, "for tuning: 20s, 5m");
   verb->add_option("--repeat", args->repeat, "runs")->check(CLI::PositiveNumber);
-  verb->add_option("--outputs", args->outputs, "folder for OUTPUT.npy");
-  verb->footer("examples:\n  frit run resnet50.onnx\n  frit run bert.onnx --shape seq=128 --input ids=ids.npy --outputs out --json");
+  verb->add_option("--outputs", args->outputs, "folder for one file per output, made if missing");
+  verb->add_option("--format", args->format, "of --outputs: npy, or pb (TensorProto, any type)");
+  verb->add_option("--trace", args->trace, "write what took how long, for chrome://tracing or Perfetto");
+  verb->footer(
+      "examples:\n  frit run resnet50.onnx\n  frit run bert.onnx --shape seq=128 --input ids=ids.npy "
+      "--outputs out --json");
   verb->callback([args, &invocation] { invocation.action = [args] { return run(*args); }; });
 }
 

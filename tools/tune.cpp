@@ -1,4 +1,5 @@
-// frit tune: searches for faster kernels of models, for all combinations of threads and shapes that are asked for.
+// frit tune: searches for faster kernels of models, for all combinations of threads and shapes that are asked
+// for.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -7,9 +8,13 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/seams.h"
 #include "base/text.h"
+#include "base/try.h"
+#include "compare.h"
 #include "inputs.h"
 #include "interrupt.h"
+#include "kept.h"
 #include "loaded.h"
 #include "progress.h"
 #include "report.h"
@@ -18,6 +23,9 @@
 namespace frit::tools {
 
 namespace {
+
+constexpr double kCompareSeconds = 3;
+constexpr double kLeastShare = 0.1;  // seconds: enough for one look at each group
 
 struct TuneArgs {
   std::vector<std::string> models;
@@ -36,83 +44,110 @@ void print_table(const SessionStats& stats) {
   std::map<std::string, Row> rows;
   for (const GroupInfo& g : stats.groups) {
     if (g.family.empty() || g.load_time) continue;
-    auto [it, fresh] = rows.emplace(g.family + "\n" + g.params + "\n" + std::to_string(g.time_ms), Row{&g, 0});
+    auto [it, fresh] =
+        rows.emplace(g.work + "\n" + g.params + "\n" + std::to_string(g.time_ms), Row{&g, 0});
     ++it->second.count;
   }
   std::vector<Row> order;
   for (const auto& [key, row] : rows) order.push_back(row);
-  std::stable_sort(order.begin(), order.end(), [](const Row& a, const Row& b) { return a.group->heuristic_ms * a.count > b.group->heuristic_ms * b.count; });
-  std::printf("%5s  %-11s %-44s %11s %10s %7s  %s\n", "times", "family", "first of them", "heuristic", "tuned", "won", "params");
+  std::stable_sort(order.begin(), order.end(), [](const Row& a, const Row& b) {
+    return a.group->heuristic_ms * a.count > b.group->heuristic_ms * b.count;
+  });
+  std::printf("%5s  %-10s %-46s %12s %12s %7s  %s\n", "times", "family", "group", "heuristic",
+              "tuned", "won", "winning parameters");
+  int untouched = 0;
   for (const Row& row : order) {
     const GroupInfo& g = *row.group;
-    std::printf("%5d  %-11s %-44.44s %8.3f ms %7.3f ms %6.1f%%  %s%s\n", row.count, g.family.c_str(), g.label.c_str(), g.heuristic_ms, g.time_ms,
-                g.heuristic_ms > 0 ? 100 * (1 - g.time_ms / g.heuristic_ms) : 0, g.params.c_str(), g.tuned == Tuned::kPartial ? "  (not finished)" : "");
+    if (g.heuristic_ms <= 0) {
+      untouched += row.count;
+      continue;
+    }
+    std::printf("%5d  %-10s %-46.46s %9.3f ms %9.3f ms %6.1f%%  %s%s\n", row.count, g.family.c_str(),
+                g.work.c_str(), g.heuristic_ms, g.time_ms, 100 * (1 - g.time_ms / g.heuristic_ms),
+                g.params.c_str(), g.tuned == Tuned::kFull ? "" : "  (search not finished)");
   }
+  if (untouched > 0)
+    std::printf("%5d  groups were not measured before the budget ended and run with the heuristic's choice\n",
+                untouched);
 }
 
-Result<double> median_ms(const std::string& model, const CommonOptions& common, const SessionOptions& session, const InputOptions& inputs) {
-  auto loaded = load(model, common, session, inputs);
-  if (!loaded.ok()) return loaded.error();
-  if (Status s = loaded->run(5, 1.5, session.stop); !s.ok()) return s.error();
-  return loaded->latency.median_ms;
+// With the heuristic's choices: a cache of its own, so that nothing is taken from earlier tuning.
+Result<Comparison> against_heuristic(const TuneArgs& args, const std::string& model,
+                                     const SessionOptions& session, const InputOptions& inputs,
+                                     Loaded& tuned) {
+  CommonOptions untuned = args.common;
+  untuned.cache = "off";
+  SessionOptions options = session;
+  options.on_miss = OnMiss::kHeuristic;
+  options.progress = {};
+  FRIT_ASSIGN(Loaded heuristic, load(model, untuned, options, inputs));
+  return compare(heuristic, tuned, kCompareSeconds, session.stop);
 }
 
-int tune_one(const TuneArgs& args, const std::string& model, int threads, const std::vector<std::string>& shapes, nlohmann::ordered_json& report, double budget) {
-  SessionOptions session;
-  session.threads = threads;
-  auto numerics = parse_numerics(args.common.numerics);
-  if (!numerics.ok()) return fail(numerics.error());
-  session.numerics = *numerics;
-  session.stop = stop_on_signals();
+void print_comparison(const std::string& what, const Comparison& c) {
+  std::printf("\n%s: %.2f -> %.2f ms, %.2fx (95 %% interval %.2f-%.2f, from %lld pairs of runs in turns)\n",
+              what.c_str(), c.before_ms, c.after_ms, c.ratio, c.low, c.high, static_cast<long long>(c.pairs));
+  if (c.low <= 1 && c.high >= 1) std::printf("the difference is within the noise of this measurement\n");
+}
+
+int tune_one(const TuneArgs& args, const std::string& model, int threads,
+             const std::vector<std::string>& shapes, nlohmann::ordered_json& report, double budget,
+             double& used_s) {
+  auto session = session_options(args.common);
+  if (!session.ok()) return fail(session.error());
+  session->threads = threads;
+  session->on_miss = OnMiss::kTune;
+  session->continue_partial = true;
+  session->budget_s = budget;
+  session->progress = make_progress();
   InputOptions inputs;
   inputs.shapes = shapes;
   std::string what = model + ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
   for (const std::string& s : shapes) what += ", " + s;
-  std::fprintf(stderr, "frit: tuning %s for at most %.0f s\n", what.c_str(), budget);
 
-  // Before: the heuristic, with a cache of its own so that nothing is taken from earlier tuning.
-  CommonOptions untuned = args.common;
-  untuned.cache = "off";
-  auto before = median_ms(model, untuned, session, inputs);
-  if (!before.ok()) return interrupted() ? interrupted() : fail(before.error());
-
-  session.on_miss = OnMiss::kTune;
-  session.continue_partial = true;
-  session.budget_s = budget;
-  session.progress = make_progress();
-  auto loaded = load(model, args.common, session, inputs);
+  auto loaded = load(model, args.common, *session, inputs);
   if (!loaded.ok()) return fail(loaded.error());
-  Status done = loaded->run(5, 1.5, interrupted() ? session.stop : StopToken());
+  const Kept kept(*loaded->model);
+  std::fprintf(stderr, "frit: tuning %s for at most %.0f s; Ctrl-C keeps what is found\n", what.c_str(),
+               budget);
+  base::SystemClock clock;
+  const int64_t begin = clock.now_ns();
+  Status done = loaded->run(1, 0, session->stop);
+  used_s += static_cast<double>(clock.now_ns() - begin) * 1e-9;
   end_progress();
-  if (!done.ok()) {
-    if (interrupted()) {
-      std::fprintf(stderr, "frit: stopped; every trial that was measured is kept. The same command continues from there.\n");
-      return interrupted();
-    }
-    return fail(done.error());
-  }
+  if (interrupted()) return kept.report();
+  if (!done.ok()) return fail(done.error());
+  auto won = against_heuristic(args, model, *session, inputs, *loaded);
+  if (!won.ok()) return interrupted() ? kept.report() : fail(won.error());
+
   const SessionStats stats = loaded->session->stats();
   if (!args.common.json) {
     print_table(stats);
-    std::printf("\n%s: %.3f ms -> %.3f ms (%.2fx), %lld trials; %s\n", what.c_str(), *before, loaded->latency.median_ms, *before / loaded->latency.median_ms,
-                static_cast<long long>(stats.counters.trials), tuned_summary(stats).c_str());
+    print_comparison(what, *won);
+    std::printf("%lld trials measured now; %s\n", static_cast<long long>(stats.counters.trials),
+                tuned_summary(stats).c_str());
   }
   nlohmann::ordered_json row;
   row["model"] = model;
-  row["threads"] = threads;
+  row["target"] = stats.target;
+  row["threads"] = stats.threads;
   row["shapes"] = shapes;
-  row["before_ms"] = *before;
-  row["after_ms"] = loaded->latency.median_ms;
+  row["before_ms"] = won->before_ms;
+  row["after_ms"] = won->after_ms;
+  row["speedup"] = {{"median", won->ratio}, {"low", won->low}, {"high", won->high}, {"pairs", won->pairs}};
   row["trials"] = stats.counters.trials;
   row["groups"] = nlohmann::ordered_json::array();
   for (const GroupInfo& g : stats.groups)
     if (!g.family.empty())
-      row["groups"].push_back({{"label", g.label}, {"family", g.family}, {"params", g.params}, {"state", tuned_name(g.tuned)}, {"heuristic_ms", g.heuristic_ms}, {"tuned_ms", g.time_ms}});
+      row["groups"].push_back({{"label", g.label},
+                               {"work", g.work},
+                               {"family", g.family},
+                               {"params", g.params},
+                               {"state", tuned_name(g.tuned)},
+                               {"load_time", g.load_time},
+                               {"heuristic_ms", g.heuristic_ms},
+                               {"tuned_ms", g.time_ms}});
   report.push_back(std::move(row));
-  if (interrupted()) {
-    std::fprintf(stderr, "frit: stopped; every trial that was measured is kept. The same command continues from there.\n");
-    return interrupted();
-  }
   return kDone;
 }
 
@@ -121,7 +156,9 @@ Result<std::vector<int64_t>> numbers(const std::string& text, const char* flag) 
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
     const auto n = base::parse_number<int64_t>(std::string_view(text).substr(begin, end - begin));
-    if (!n || *n < 1) return make_error(Code::kInvalidArgument, base::text_of(flag, " '", text, "' is not a list of numbers above 0"));
+    if (!n || *n < 1)
+      return make_error(Code::kInvalidArgument,
+                        base::text_of(flag, " '", text, "' is not a list of numbers above 0"));
     out.push_back(*n);
     begin = end + 1;
   }
@@ -136,7 +173,8 @@ int tune(const TuneArgs& args) {
   std::vector<std::vector<std::string>> combinations{{}};
   for (const std::string& text : args.shapes) {
     const size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0) return wrong_use("--shape '" + text + "' is not of the form NAME=64,128");
+    if (equals == std::string::npos || equals == 0)
+      return wrong_use("--shape '" + text + "' is not of the form NAME=64,128");
     std::vector<std::vector<std::string>> next;
     for (size_t begin = equals + 1; begin <= text.size();) {
       const size_t end = std::min(text.find(',', begin), text.size());
@@ -148,14 +186,21 @@ int tune(const TuneArgs& args) {
     }
     combinations = std::move(next);
   }
-  const double share = *budget / static_cast<double>(args.models.size() * threads->size() * combinations.size());
+  // What one combination leaves goes to those after it.
+  size_t left = args.models.size() * threads->size() * combinations.size();
+  double used_s = 0;
   nlohmann::ordered_json report = nlohmann::ordered_json::array();
   int code = kDone;
   for (const std::string& model : args.models)
     for (int64_t n : *threads)
       for (const auto& shapes : combinations)
-        if (code == kDone) code = tune_one(args, model, static_cast<int>(n), shapes, report, share);
-  if (args.common.json) std::printf("%s\n", nlohmann::ordered_json{{"schema", "frit/tune/1"}, {"results", report}}.dump(2).c_str());
+        if (code == kDone) {
+          const double share = std::max(kLeastShare, (*budget - used_s) / static_cast<double>(left--));
+          code = tune_one(args, model, static_cast<int>(n), shapes, report, share, used_s);
+        }
+  if (args.common.json)
+    std::printf("%s\n",
+                nlohmann::ordered_json{{"schema", "frit/tune/1"}, {"results", report}}.dump(2).c_str());
   return code;
 }
 
@@ -169,7 +214,9 @@ void add_tune(CLI::App& app, Invocation& invocation) {
   verb->add_option("--threads", args->threads, "threads of one run: 1,2");
   verb->add_option("--shape", args->shapes, "NAME=64,128: sizes of a dimension")->allow_extra_args(false);
   verb->add_option("--budget", args->budget, "for all of it: 60s, 10m");
-  verb->footer("examples:\n  frit tune resnet50.onnx --budget 2m\n  frit tune bert.onnx --threads 1,2 --shape seq=64,128 --budget 10m");
+  verb->footer(
+      "examples:\n  frit tune resnet50.onnx --budget 2m\n  frit tune bert.onnx --threads 1,2 --shape "
+      "seq=64,128 --budget 10m");
   verb->callback([args, &invocation] { invocation.action = [args] { return tune(*args); }; });
 }
 

@@ -1,5 +1,5 @@
-// The verbs of the one binary, one file each. A verb adds its options to the command line and says what to do when it was
-// chosen; main runs it.
+// The verbs of the one binary, one file each. A verb adds its options to the command line and says what to do
+// when it was chosen; main runs it.
 #pragma once
 
 #include <functional>

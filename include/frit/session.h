@@ -1,8 +1,8 @@
 // Session: a model made ready to run with certain options.
 //
 //   auto session = frit::Session::create(*model, {.threads = 2});
-//   session->prepare({{"input", {1, 3, 224, 224}}});               // partitions, compiles, packs: once per
-//   shapes session->run(std::array{in.view()}, std::array{out.view()});   // from any thread
+//   session->prepare({{"input", {1, 3, 224, 224}}});       // partitions, compiles, packs: once per shapes
+//   session->run(std::array{in.view()}, std::array{out.view()});  // from any thread
 //
 // A handle that is movable and not copyable. All members may be called from several threads at once, except
 // that nobody may move or destroy it meanwhile. It keeps its model alive.
@@ -87,6 +87,7 @@ class FRIT_EXPORT Session {
   const Model& model() const;
 
   struct Impl;
+  const std::shared_ptr<Impl>& impl() const { return impl_; }  // for frit's own tools
 
  private:
   explicit Session(std::shared_ptr<Impl> impl);

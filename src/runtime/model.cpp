@@ -46,10 +46,12 @@ namespace {
 
 // The runtime first: it is what a wrong option spoils, and costs less than reading a model for nothing.
 template <class MakeGraph>
-Result<Model> load_with(const ModelOptions& options, const MakeGraph& make_graph) {
+Result<Model> load_with(const ModelOptions& options, base::TraceRecorder* trace,
+                        const MakeGraph& make_graph) {
   base::SystemClock clock;
   const int64_t begin_ns = clock.now_ns();
-  FRIT_ASSIGN(auto runtime, Runtime::make(options));
+  const base::TraceSpan span(trace, "runtime", "load");
+  FRIT_ASSIGN(auto runtime, Runtime::make(options, trace));
   FRIT_TRY(base::check_stop(options.stop));
   FRIT_ASSIGN(graph::Graph graph, make_graph(*runtime));
   FRIT_TRY(base::check_stop(options.stop));
@@ -57,18 +59,23 @@ Result<Model> load_with(const ModelOptions& options, const MakeGraph& make_graph
 }
 
 }  // namespace
+
+Result<Model> load_model(const std::string& path, const ModelOptions& options, base::TraceRecorder* trace) {
+  return load_with(options, trace,
+                   [&](Runtime& runtime) { return onnx::import_model(*runtime.seams().files, path); });
+}
+
 }  // namespace runtime
 
 inline namespace FRIT_ABI {
 
 Result<Model> Model::load(const std::string& path, const ModelOptions& options) {
-  return runtime::load_with(
-      options, [&](runtime::Runtime& runtime) { return onnx::import_model(*runtime.seams().files, path); });
+  return runtime::load_model(path, options, nullptr);
 }
 
 Result<Model> Model::from_bytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                                 const ExternalDataResolver& resolver, const ModelOptions& options) {
-  return runtime::load_with(options, [&](runtime::Runtime&) {
+  return runtime::load_with(options, nullptr, [&](runtime::Runtime&) {
     onnx::ExternalResolver resolve;
     if (resolver) {
       resolve = [&](const std::string& location) -> Result<onnx::Buffer> {
@@ -83,7 +90,7 @@ Result<Model> Model::from_bytes(std::span<const std::byte> bytes, std::shared_pt
 Result<Model> Model::from_graph(GraphBuilder&& builder, const ModelOptions& options) {
   const std::unique_ptr<GraphBuilder::Impl> built = builder.take_impl();
   if (built->error) return std::move(*built->error);
-  return runtime::load_with(options, [&](runtime::Runtime&) -> Result<graph::Graph> {
+  return runtime::load_with(options, nullptr, [&](runtime::Runtime&) -> Result<graph::Graph> {
     graph::Graph graph = std::move(built->graph);
     graph.output_names = std::move(built->output_names);
     FRIT_TRY(graph::verify(graph));

@@ -24,6 +24,9 @@ struct Model::Impl {
 
 namespace runtime {
 
+// Model::load, with spans of what the model and its sessions do. The recorder outlives them; null: no spans.
+Result<Model> load_model(const std::string& path, const ModelOptions& options, base::TraceRecorder* trace);
+
 // A model of a graph, on a runtime that a test or a tool made. load_begin_ns: of the runtime's clock.
 Result<Model> make_model(std::shared_ptr<Runtime> runtime, graph::Graph graph, int64_t load_begin_ns);
 

@@ -12,10 +12,37 @@
 #include "runtime/planning.h"
 #include "runtime/strided.h"
 #include "runtime/tuning.h"
+#include "tuner/tune.h"
 
 namespace frit::runtime {
 
 namespace {
+
+// A table that a gather reads counts as far as it is read.
+double bytes_of(const codegen::Group& group) {
+  const graph::Graph& g = group.graph;
+  const auto bytes = [&](graph::ValueId v) {
+    const auto shape = graph::constant_shape(g.value(v).type.shape);
+    double count = static_cast<double>(dtype_bytes(g.value(v).type.dtype));
+    for (const int64_t n : shape ? *shape : std::vector<int64_t>()) count *= static_cast<double>(n);
+    return count;
+  };
+  const auto uses = graph::collect_uses(g);
+  double sum = 0;
+  for (const graph::ValueId v : g.outputs) sum += bytes(v);
+  for (const graph::ValueId v : g.inputs) {
+    double gathered = 0;
+    const auto& all = uses[static_cast<size_t>(v)];
+    const bool table = std::all_of(all.begin(), all.end(), [&](const graph::Use& use) {
+      const graph::Node& node = g.node(use.node);
+      if (use.input != 0 || !std::holds_alternative<graph::Gather>(node.op)) return false;
+      gathered += bytes(node.outputs[0]);
+      return true;
+    });
+    sum += table ? gathered : bytes(v);
+  }
+  return sum;
+}
 
 std::vector<GroupInfo> group_infos(const exec::CompiledPlan& compiled,
                                    const std::vector<GroupChoice>& choices) {
@@ -25,12 +52,17 @@ std::vector<GroupInfo> group_infos(const exec::CompiledPlan& compiled,
     GroupInfo info;
     info.label = exec::group_label(*compiled.plan, g);
     info.family = group.family;
+    info.work = group.family.empty() ? info.label : tuner::group_label(group.group, group.family);
     info.load_time = group.load_time;
     if (compiled.groups[g]) info.params = compiled.groups[g]->params.text();
     info.match = choices[g].match;
     info.tuned = static_cast<Tuned>(choices[g].state);
     info.time_ms = choices[g].evidence.time_ns * 1e-6;
     info.heuristic_ms = choices[g].evidence.heuristic_ns * 1e-6;
+    for (const graph::Node& node : group.group.graph.nodes) {
+      info.flops += graph::node_cost(group.group.graph, node).flops;
+    }
+    info.bytes = bytes_of(group.group);
     out.push_back(std::move(info));
   }
   return out;
@@ -42,8 +74,8 @@ static_assert(static_cast<int>(tuner::State::kHeuristic) == static_cast<int>(Tun
 
 }  // namespace
 
-Prepared::Prepared(std::shared_ptr<const exec::ExecPlan> plan, int contexts)
-    : contexts_(std::move(plan), contexts) {
+Prepared::Prepared(std::shared_ptr<const exec::ExecPlan> plan, int contexts, base::Clock* clock)
+    : contexts_(std::move(plan), contexts), clock_(clock) {
   slots_.reserve(static_cast<size_t>(std::max(contexts, 1)));
 }
 
@@ -53,13 +85,20 @@ Result<std::shared_ptr<Prepared>> Prepared::make(const Model::Impl& model, const
   base::Clock& clock = *runtime.seams().clock;
   const int64_t begin_ns = clock.now_ns();
   FRIT_TRY(base::check_stop(stop));
+  base::TraceSpan passes(runtime.trace(), "runtime", "passes");
   FRIT_ASSIGN(graph::Graph graph, specialise(model.graph, shapes, setup.build.numerics));
+  passes.end();
   FRIT_TRY(base::check_stop(stop));
+  base::TraceSpan planning(runtime.trace(), "runtime", "plan");
   FRIT_ASSIGN(const Planned planned, make_or_replay(runtime, std::move(graph), setup));
+  planning.end();
   FRIT_TRY(base::check_stop(stop));
+  base::TraceSpan looking(runtime.trace(), "runtime", "decisions");
   FRIT_ASSIGN(std::vector<GroupChoice> choices, choose(runtime, *planned.plan, setup));
+  looking.end();
   int64_t trials = 0;
   if (setup.on_miss == OnMiss::kTune) {
+    const base::TraceSpan tuning(runtime.trace(), "runtime", "tune");
     FRIT_ASSIGN(trials, tune_misses(model, *planned.plan, setup, choices, stop));
   }
 
@@ -86,7 +125,7 @@ Result<std::shared_ptr<Prepared>> Prepared::make(const Model::Impl& model, const
   FRIT_ASSIGN(auto plan, exec::ExecPlan::make(compiled, model.constants, options));
   workers.release();
 
-  std::shared_ptr<Prepared> out(new Prepared(std::move(plan), setup.contexts));
+  std::shared_ptr<Prepared> out(new Prepared(std::move(plan), setup.contexts, &clock));
   FRIT_TRY(out->contexts_.warm());
   out->inputs_ = std::move(shapes);
   for (const graph::ValueId v : planned.plan->graph.outputs) {
@@ -143,7 +182,7 @@ class Prepared::SlotLease {
 };
 
 Status Prepared::run(const base::ThreadPool& pool, std::span<const TensorView> inputs,
-                     std::span<const TensorView> outputs, const StopToken& stop) {
+                     std::span<const TensorView> outputs, const StopToken& stop, const Observe& observe) {
   FRIT_ASSIGN(exec::ContextPool::Lease context, contexts_.acquire(stop));
   const SlotLease slot(*this);
   const auto staging = [](base::AlignedBuffer& buffer, int64_t size_bytes) -> Result<std::byte*> {
@@ -170,6 +209,9 @@ Status Prepared::run(const base::ThreadPool& pool, std::span<const TensorView> i
   exec::RunOptions options;
   options.workers = &workers;
   options.stop = stop;
+  options.trace = observe.trace;
+  options.kernel_ns = observe.kernel_ns;
+  options.clock = clock_;
   FRIT_TRY(exec::Executor::run(*context, slot->inputs, slot->outputs, options));
   workers.release();
   for (size_t k = 0; k < outputs.size(); ++k) {

@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "base/memory.h"
+#include "base/seams.h"
 #include "base/thread_pool.h"
+#include "base/trace.h"
 #include "exec/context.h"
 #include "exec/exec_plan.h"
 #include "frit/stats.h"
@@ -30,9 +32,15 @@ class Prepared {
   static Result<std::shared_ptr<Prepared>> make(const Model::Impl& model, const Setup& setup,
                                                 InputShapes shapes, const StopToken& stop);
 
+  // For profiles: what to note down of a run. It costs two readings of the clock per kernel, and spans
+  // allocate.
+  struct Observe {
+    std::span<int64_t> kernel_ns;          // per dispatch of the plan, added to; empty: off
+    base::TraceRecorder* trace = nullptr;  // a span per kernel; null: off
+  };
   // The views have the right count, types and shapes (check_inputs, check_outputs).
   Status run(const base::ThreadPool& pool, std::span<const TensorView> inputs,
-             std::span<const TensorView> outputs, const StopToken& stop);
+             std::span<const TensorView> outputs, const StopToken& stop, const Observe& observe);
 
   const InputShapes& inputs() const { return inputs_; }
   const std::vector<std::vector<int64_t>>& outputs() const { return outputs_; }
@@ -56,10 +64,11 @@ class Prepared {
   };
   class SlotLease;
 
-  Prepared(std::shared_ptr<const exec::ExecPlan> plan, int contexts);
+  Prepared(std::shared_ptr<const exec::ExecPlan> plan, int contexts, base::Clock* clock);
   std::unique_ptr<Slot> make_slot() const;
 
   exec::ContextPool contexts_;
+  base::Clock* const clock_;  // the runtime's
   std::mutex slots_mutex_;
   std::vector<std::unique_ptr<Slot>> slots_;  // free ones; room for as many as there are contexts
   InputShapes inputs_;

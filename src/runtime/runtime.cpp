@@ -34,9 +34,9 @@ Status check(const ModelOptions& options) {
 
 }  // namespace
 
-Result<std::shared_ptr<Runtime>> Runtime::make(const ModelOptions& options) {
+Result<std::shared_ptr<Runtime>> Runtime::make(const ModelOptions& options, base::TraceRecorder* trace) {
   auto system = std::make_shared<SystemSeams>();
-  FRIT_ASSIGN(auto runtime, make(options, system->all()));
+  FRIT_ASSIGN(auto runtime, make(options, system->all(), trace));
   runtime->system_ = std::move(system);
   return runtime;
 }

@@ -33,7 +33,8 @@ class Runtime {
   static Result<std::shared_ptr<Runtime>> make(const ModelOptions& options, const Seams& seams,
                                                base::TraceRecorder* trace = nullptr);
   // With the system's seams.
-  static Result<std::shared_ptr<Runtime>> make(const ModelOptions& options);
+  static Result<std::shared_ptr<Runtime>> make(const ModelOptions& options,
+                                               base::TraceRecorder* trace = nullptr);
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 

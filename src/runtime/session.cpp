@@ -179,7 +179,7 @@ Status Session::run(std::span<const TensorView> inputs, std::span<const TensorVi
   FRIT_TRY(impl_->runtime().owner().check());
   FRIT_ASSIGN(const std::shared_ptr<Prepared> prepared, impl_->prepare_for(inputs, options.stop));
   FRIT_TRY(impl_->check_outputs(*prepared, outputs));
-  return prepared->run(impl_->pool, inputs, outputs, options.stop);
+  return prepared->run(impl_->pool, inputs, outputs, options.stop, {});
 }
 
 Result<std::vector<Tensor>> Session::run(std::span<const TensorView> inputs, const RunOptions& options) {
@@ -193,7 +193,7 @@ Result<std::vector<Tensor>> Session::run(std::span<const TensorView> inputs, con
     views.push_back(tensor.view());
     out.push_back(std::move(tensor));
   }
-  FRIT_TRY(prepared->run(impl_->pool, inputs, views, options.stop));
+  FRIT_TRY(prepared->run(impl_->pool, inputs, views, options.stop, {}));
   return out;
 }
 

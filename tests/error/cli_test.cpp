@@ -1,64 +1,26 @@
-// The binary as a user meets it: bad input gives the sentence and the exit code, good input gives what was promised, and a
-// second process finds everything in the cache.
+// Bad input gives the sentence and the exit code, good input gives what was promised, and a second process
+// finds everything in the cache.
 #include <gtest/gtest.h>
 
-#include <sys/wait.h>
-
-#include <algorithm>
-#include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 
-#include <nlohmann/json.hpp>
+#include "support/cli.h"
 
 namespace frit {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Ran {
-  int code = -1;
-  std::string out, err;
-};
-
-class Cli : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    folder_ = fs::temp_directory_path() / ("frit_cli_test_" + std::to_string(getpid()));
-    fs::create_directories(folder_);
-    const Ran made = run("zoo make mlp -o " + path("mlp.onnx"));
-    ASSERT_EQ(made.code, 0) << made.err;
-  }
-  static void TearDownTestSuite() { fs::remove_all(folder_); }
-
-  static std::string path(const std::string& name) { return (folder_ / name).string(); }
-  static void write(const std::string& name, const std::string& bytes) { std::ofstream(path(name), std::ios::binary) << bytes; }
-
-  static Ran run(const std::string& arguments, const std::string& environment = {}) {
-    const std::string errors = path("stderr.txt");
-    const std::string command = "env -u FRIT_CACHE FRIT_CACHE=" + path("cache") + " " + environment + " " FRIT_TOOL " " + arguments + " 2>" + errors;
-    Ran ran;
-    FILE* pipe = popen(command.c_str(), "r");
-    std::array<char, 4096> buffer;
-    for (size_t n; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) ran.out.append(buffer.data(), n);
-    const int status = pclose(pipe);
-    ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    std::ifstream file(errors);
-    ran.err.assign(std::istreambuf_iterator<char>(file), {});
-    return ran;
-  }
-
-  static inline fs::path folder_;
-};
+using testing::Cli;
+using testing::content;
+using testing::Ran;
 
 TEST_F(Cli, BadInputGivesTheSentenceAndTheExitCode) {
   write("empty.onnx", "");
   write("text.onnx", "this is not a model, it is a sentence that goes on for a while\n");
-  std::ifstream model(path("mlp.onnx"), std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(model)), {});
+  const std::string bytes = content(path("mlp.onnx"));
   write("half.onnx", bytes.substr(0, bytes.size() / 2));
   write("broken.npy", "\x93NUMPY\x01");
   const std::string mlp = path("mlp.onnx");
@@ -101,7 +63,9 @@ TEST_F(Cli, BadInputGivesTheSentenceAndTheExitCode) {
   for (const auto& row : table) {
     const Ran ran = run(row.arguments);
     EXPECT_EQ(ran.code, row.code) << row.arguments << "\n" << ran.err;
-    EXPECT_NE(ran.err.find(row.sentence), std::string::npos) << row.arguments << " does not say '" << row.sentence << "':\n" << ran.err;
+    EXPECT_NE(ran.err.find(row.sentence), std::string::npos)
+        << row.arguments << " does not say '" << row.sentence << "':\n"
+        << ran.err;
     if (row.code == 1 || row.code == 2) {
       EXPECT_NE(ran.err.find("frit: error: "), std::string::npos) << row.arguments << "\n" << ran.err;
       EXPECT_EQ(ran.out, "") << row.arguments;
@@ -112,7 +76,8 @@ TEST_F(Cli, BadInputGivesTheSentenceAndTheExitCode) {
 TEST_F(Cli, SecondProcessSearchesNothingAndCompilesNothing) {
   const std::string cache = " --cache " + path("warm.sqlite");
   const std::string mlp = path("mlp.onnx");
-  const Ran first = run("run " + mlp + cache + " --threads 1 --budget 2s --json --outputs " + path("out1") + " --input x=random:7");
+  const Ran first = run("run " + mlp + cache + " --threads 1 --budget 2s --json --outputs " + path("out1") +
+                        " --input x=random:7");
   ASSERT_EQ(first.code, 0) << first.err;
   EXPECT_NE(first.err.find("tuned for at most 2s"), std::string::npos) << first.err;
   const auto one = nlohmann::json::parse(first.out);
@@ -121,23 +86,22 @@ TEST_F(Cli, SecondProcessSearchesNothingAndCompilesNothing) {
   EXPECT_EQ(one["counters"]["host_kernels"], 0);
 
   fs::copy_file(mlp, path("moved.onnx"), fs::copy_options::overwrite_existing);
-  const Ran second = run("run " + path("moved.onnx") + cache + " --threads 1 --json --outputs " + path("out2") + " --input x=random:7");
+  const Ran second = run("run " + path("moved.onnx") + cache + " --threads 1 --json --outputs " +
+                         path("out2") + " --input x=random:7");
   ASSERT_EQ(second.code, 0) << second.err;
   const auto two = nlohmann::json::parse(second.out);
   EXPECT_EQ(two["counters"]["trials"], 0);
   EXPECT_EQ(two["counters"]["compiles"], 0);
   EXPECT_EQ(two["counters"]["misses"], 0);
   EXPECT_EQ(two["counters"]["exact_hits"], two["counters"]["kernels"]);
-  auto content = [&](const std::string& name) {
-    std::ifstream file(path(name), std::ios::binary);
-    return std::string((std::istreambuf_iterator<char>(file)), {});
-  };
-  ASSERT_FALSE(content("out1/y.npy").empty());
-  EXPECT_EQ(content("out1/y.npy"), content("out2/y.npy"));
+  ASSERT_FALSE(content(path("out1/y.npy")).empty());
+  EXPECT_EQ(content(path("out1/y.npy")), content(path("out2/y.npy")));
 
-  for (const char* key : {"schema", "model", "device", "target", "threads", "load_ms", "first_run_ms", "latency_ms", "counters", "memory"})
+  for (const char* key : {"schema", "model", "device", "target", "threads", "load_ms", "first_run_ms",
+                          "latency_ms", "counters", "memory"})
     EXPECT_TRUE(two.contains(key)) << key;
-  for (const char* key : {"median", "min", "p95", "runs"}) EXPECT_TRUE(two["latency_ms"].contains(key)) << key;
+  for (const char* key : {"median", "min", "p95", "runs"})
+    EXPECT_TRUE(two["latency_ms"].contains(key)) << key;
   for (const char* key : {"weights", "arena", "peak_rss"}) EXPECT_TRUE(two["memory"].contains(key)) << key;
 
   const Ran stats = run("cache stats --json" + cache);
@@ -160,77 +124,12 @@ TEST_F(Cli, SecondProcessSearchesNothingAndCompilesNothing) {
   EXPECT_GT(three["counters"]["compiles"], 0);
 }
 
-// What the schemas in schemas/ use of JSON Schema: type, const, enum, minimum, properties, required, items.
-void validate(const nlohmann::json& schema, const nlohmann::json& value, const std::string& at) {
-  if (schema.contains("const")) {
-    EXPECT_EQ(schema["const"], value) << at;
-  }
-  if (schema.contains("enum")) {
-    EXPECT_NE(std::find(schema["enum"].begin(), schema["enum"].end(), value), schema["enum"].end()) << at << ": " << value;
-  }
-  if (schema.contains("minimum")) {
-    EXPECT_GE(value.get<double>(), schema["minimum"].get<double>()) << at;
-  }
-  const std::string type = schema.value("type", "");
-  if (type == "string") {
-    EXPECT_TRUE(value.is_string()) << at;
-  } else if (type == "boolean") {
-    EXPECT_TRUE(value.is_boolean()) << at;
-  } else if (type == "integer") {
-    EXPECT_TRUE(value.is_number_integer()) << at << ": " << value;
-  } else if (type == "number") {
-    EXPECT_TRUE(value.is_number()) << at << ": " << value;
-  } else if (type == "array") {
-    ASSERT_TRUE(value.is_array()) << at;
-    for (const auto& item : value) validate(schema["items"], item, at + "[]");
-  } else if (type == "object") {
-    ASSERT_TRUE(value.is_object()) << at;
-    for (const auto& name : schema["required"]) EXPECT_TRUE(value.contains(name.get<std::string>())) << at << " lacks " << name;
-    for (const auto& [name, item] : value.items()) {
-      EXPECT_TRUE(schema["properties"].contains(name)) << at << " has " << name << ", which its schema does not know";
-      if (schema["properties"].contains(name)) validate(schema["properties"][name], item, at + "." + name);
-    }
-  }
-}
-
-TEST_F(Cli, EveryVerbSpeaksJson) {
-  const std::string mlp = path("mlp.onnx");
-  const struct {
-    std::string arguments, schema;
-  } table[] = {
-      {"run " + mlp + " --on-miss heuristic --json", "frit/run/1"},
-      {"bench " + mlp + " --time 100ms --json", "frit/run/1"},
-      {"tune " + mlp + " --budget 1s --json", "frit/tune/1"},
-      {"explain " + mlp + " --passes --json", "frit/explain-passes/1"},
-      {"explain " + mlp + " --groups --json", "frit/explain-groups/1"},
-      {"zoo list --json", "frit/zoo/1"},
-      {"devices --json", "frit/devices/1"},
-      {"cache ls --json", "frit/cache-ls/1"},
-      {"cache stats --json", "frit/cache-stats/1"},
-      {"cache verify --json", "frit/cache-verify/1"},
-      {"cache stats --json --cache " + path("nothing.sqlite"), "frit/cache-stats/1"},
-      {"cache verify --json --cache " + path("nothing.sqlite"), "frit/cache-verify/1"},
-  };
-  for (const auto& row : table) {
-    const Ran ran = run(row.arguments);
-    ASSERT_EQ(ran.code, 0) << row.arguments << "\n" << ran.err;
-    const auto json = nlohmann::json::parse(ran.out, nullptr, false);
-    ASSERT_FALSE(json.is_discarded()) << row.arguments << "\n" << ran.out;
-    EXPECT_EQ(json["schema"], row.schema) << row.arguments;
-    std::string name = row.schema.substr(5, row.schema.size() - 7);
-    std::replace(name.begin(), name.end(), '-', '_');
-    std::ifstream file(std::string(FRIT_TEST_DATA) + "/../schemas/" + name + ".schema.json");
-    ASSERT_TRUE(file.good()) << name;
-    validate(nlohmann::json::parse(file), json, name);
-  }
-  EXPECT_FALSE(fs::exists(path("nothing.sqlite")));
-}
-
 TEST_F(Cli, ExplainShowsEveryStep) {
   const std::string mlp = path("mlp.onnx");
   EXPECT_NE(run("explain " + mlp + " --kernel 0 --emit graph").out.find("matmul"), std::string::npos);
   EXPECT_NE(run("explain " + mlp + " --kernel 0 --emit loop").out.find("fma"), std::string::npos);
-  EXPECT_NE(run("explain " + mlp + " --kernel 0 --emit llvm").out.find("define i32 @frit_"), std::string::npos);
+  EXPECT_NE(run("explain " + mlp + " --kernel 0 --emit llvm").out.find("define i32 @frit_"),
+            std::string::npos);
   EXPECT_NE(run("explain " + mlp + " --kernel 0 --emit asm").out.find("vfmadd"), std::string::npos);
   EXPECT_NE(run("explain " + mlp + " --kernel 0 --space").out.find("legal"), std::string::npos);
   ASSERT_EQ(run("explain " + mlp + " --dot " + path("plan.dot")).code, 0);

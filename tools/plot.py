@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Draws what tuning won: a bar for the heuristic and one for the winner, per group, as SVG.
+
+usage: plot.py RESULT.json [-o FILE.svg] [--title TEXT] [--rows N]
+
+RESULT.json is what `frit tune MODEL --json` printed; of several results the first is drawn. Needs nothing but Python 3.
+"""
+import argparse
+import json
+import pathlib
+import sys
+from xml.sax.saxutils import escape
+
+WIDTH, LEFT, RIGHT, ROW, BAR, TOP = 860, 250, 170, 34, 11, 84
+INK, FAINT, BEFORE, AFTER, PAPER = "#24292f", "#6e7781", "#b6bcc4", "#c4572c", "#ffffff"
+
+
+def text(x, y, what, size=13, colour=INK, anchor="start", weight="normal"):
+    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}" text-anchor="{anchor}" font-weight="{weight}">{escape(what)}</text>'
+
+
+def bar(x, y, width, colour):
+    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 1):.1f}" height="{BAR}" rx="2" fill="{colour}"/>'
+
+
+def rows_of(result):
+    """Equal groups as one row: (what, how many, heuristic ms, tuned ms), the most time first."""
+    rows = {}
+    for g in result["groups"]:
+        if g["load_time"] or g["heuristic_ms"] <= 0:
+            continue
+        row = rows.setdefault((g["work"], g["params"], g["tuned_ms"]), [g["work"], 0, 0.0, 0.0])
+        row[1] += 1
+        row[2] += g["heuristic_ms"]
+        row[3] += g["tuned_ms"]
+    return sorted(rows.values(), key=lambda r: -r[2])
+
+
+def draw(result, title, most):
+    rows = rows_of(result)
+    if not rows:
+        sys.exit("plot.py: the result has no group that was measured")
+    shown, rest = rows[:most], rows[most:]
+    if rest:
+        shown.append([f"{sum(r[1] for r in rest)} others", 1, sum(r[2] for r in rest), sum(r[3] for r in rest)])
+    longest = max(max(r[2], r[3]) for r in shown)
+    scale = (WIDTH - LEFT - RIGHT) / longest
+    height = TOP + ROW * len(shown) + 34
+    speed = result["speedup"]
+    head = f'{result["before_ms"]:.1f} → {result["after_ms"]:.1f} ms, {speed["median"]:.2f}×'
+    note = f'95 % interval {speed["low"]:.2f}–{speed["high"]:.2f}, {speed["pairs"]} runs of each in turns'
+    threads = result["threads"]
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
+        'font-family="Helvetica, Arial, sans-serif" role="img">',
+        f"<title>{escape(title)}: {escape(head)}</title>",
+        f'<rect width="{WIDTH}" height="{height}" fill="{PAPER}"/>',
+        text(20, 32, f'{title}, {threads} thread{"" if threads == 1 else "s"}: {head}', 18, weight="bold"),
+        text(20, 53, note, 12, FAINT),
+        bar(LEFT, TOP - 20, 18, BEFORE),
+        text(LEFT + 24, TOP - 10, "heuristic", 12, FAINT),
+        bar(LEFT + 100, TOP - 20, 18, AFTER),
+        text(LEFT + 124, TOP - 10, "tuned", 12, FAINT),
+    ]
+    for k, (what, count, before, after) in enumerate(shown):
+        y = TOP + ROW * k + 6
+        out.append(text(LEFT - 12, y + 15, f"{count}× {what}" if count > 1 else what, 12, anchor="end"))
+        out.append(bar(LEFT, y, before * scale, BEFORE))
+        out.append(bar(LEFT, y + BAR + 1, after * scale, AFTER))
+        x = LEFT + max(before, after) * scale + 10
+        won = 100 * (1 - after / before)
+        out.append(text(x, y + 15, f"{before:.2f} → {after:.2f} ms" + (f"  −{won:.0f} %" if won >= 0.5 else ""), 12, FAINT))
+    cpu = result["target"].split("/")
+    out.append(text(20, height - 12, f"measured by frit tune on {'/'.join(cpu[2:]) or result['target']}", 11, FAINT))
+    out.append("</svg>")
+    return "\n".join(out) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("result", type=pathlib.Path)
+    parser.add_argument("-o", "--output", type=pathlib.Path)
+    parser.add_argument("--title")
+    parser.add_argument("--rows", type=int, default=12)
+    args = parser.parse_args()
+    results = json.loads(args.result.read_text())["results"]
+    if not results:
+        sys.exit("plot.py: the tuning has no result (was it interrupted?)")
+    svg = draw(results[0], args.title or pathlib.Path(results[0]["model"]).stem, args.rows)
+    if args.output:
+        args.output.write_text(svg)
+    else:
+        sys.stdout.write(svg)
+
+
+if __name__ == "__main__":
+    main()
