@@ -53,7 +53,8 @@ class FRIT_EXPORT Model {
  public:
   // An ONNX file (opset 7 to 28). It is mapped, not read: it must not be changed while the model lives, but
   // may be moved or deleted. Errors: kIo, kBadModel, kUnsupported (names node, operator and opset),
-  // kInvalidArgument (options), kCancelled, kDevice (the target does not run here).
+  // kInvalidArgument (options), kCancelled. A model for a target that is not this machine can be loaded
+  // and looked at, but no session of it can be made.
   static Result<Model> load(const std::string& path, const ModelOptions& options = {});
 
   // The same from memory, which is copied as far as it is needed later, or kept with `owner`. A model without

@@ -38,7 +38,8 @@ struct NamedTensor {
 
 class FRIT_EXPORT Session {
  public:
-  // Cheap: nothing is compiled. Errors: kInvalidArgument (options), kOutOfMemory.
+  // Cheap: nothing is compiled. Errors: kInvalidArgument (options), kDevice (the
+  // model's target does not run here), kOutOfMemory.
   static Result<Session> create(const Model& model, const SessionOptions& options = {});
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;

@@ -55,7 +55,6 @@ Result<std::shared_ptr<Runtime>> Runtime::make(const ModelOptions& options, cons
     out->target_ = device::host_target(*seams.files, *seams.process);
   } else {
     FRIT_ASSIGN(out->target_, device::parse_target(options.target));
-    FRIT_TRY(device::can_run_on_host(out->target_));
   }
   out->target_parts_ = runtime::target_parts(out->target_);
   out->provenance_ = provenance_of(out->target_);

@@ -29,7 +29,8 @@ namespace frit::runtime {
 
 class Runtime {
  public:
-  // seams outlive the Runtime. Errors: kInvalidArgument (target, other headers), kDevice, kOutOfMemory.
+  // seams outlive the Runtime. The target need
+  // not be able to run here. Errors: kInvalidArgument (target, other headers), kOutOfMemory.
   static Result<std::shared_ptr<Runtime>> make(const ModelOptions& options, const Seams& seams,
                                                base::TraceRecorder* trace = nullptr);
   // With the system's seams.

@@ -142,6 +142,8 @@ Result<Session> Session::create(const Model& model, const SessionOptions& option
   FRIT_TRY(runtime::check_headers(options.header));
   runtime::Runtime& runtime = *model.impl()->runtime;
   FRIT_TRY(runtime.owner().check());
+  // Not asked earlier: a model for another machine can be loaded, looked at and compiled, only not run.
+  FRIT_TRY(device::can_run_on_host(runtime.target()));
   FRIT_ASSIGN(runtime::Setup setup, runtime::resolve(options, runtime));
   std::shared_ptr<Impl> impl(new Impl(model, std::move(setup)), [](Impl* p) {
     // A forked child does not touch what it inherited (Owner).

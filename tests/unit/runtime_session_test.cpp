@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "device/mxcsr.h"
+#include "device/target.h"
 #include "support/session_testing.h"
 
 namespace frit::testing {
@@ -175,6 +176,16 @@ TEST(SessionTest, OptionsOutOfRangeAreNamed) {
   options = model_options();
   options.target = "cpu:pentium";
   EXPECT_EQ(Model::from_graph(small_net(), options).error().code, Code::kInvalidArgument);
+}
+
+TEST(SessionTest, AModelForAnotherMachineCanBeLoadedButNotRun) {
+  const bool here_is_x86 = device::host_target().arch == device::Arch::kX86_64;
+  ModelOptions options = model_options();
+  options.target = here_is_x86 ? "cpu:neoverse-v1" : "cpu:x86-64-v3";
+  const auto session = Session::create(small_model(options), {});
+  ASSERT_FALSE(session.ok());
+  EXPECT_EQ(session.error().code, Code::kDevice);
+  EXPECT_NE(session.error().text().find("code for " + options.target + " cannot run here"), std::string::npos);
 }
 
 TEST(SessionTest, HeadersOfAnotherVersionAreAClearError) {
