@@ -35,6 +35,7 @@ constexpr const char* dtype_name(DType t) {
   return names[static_cast<size_t>(t)];
 }
 constexpr bool is_float(DType t) { return t <= DType::kBF16; }
+constexpr bool is_int(DType t) { return t >= DType::kI8 && t <= DType::kU64; }
 constexpr bool is_signed_int(DType t) { return t >= DType::kI8 && t <= DType::kI64; }
 constexpr bool is_unsigned_int(DType t) { return t >= DType::kU8 && t <= DType::kU64; }
 

@@ -13,7 +13,7 @@ bool Logger::sink_wants(LogLevel level, std::string_view category) const {
 void Logger::emit(LogLevel level, std::string_view category, const std::string& message) const {
   try {
     sink_->write(level, category, message);
-  } catch (...) {
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
     // A message that its reader cannot take is lost; the work it speaks of goes on.
   }
 }

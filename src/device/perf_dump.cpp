@@ -66,7 +66,7 @@ Result<std::unique_ptr<PerfDump>> PerfDump::open(const std::string& folder) {
 #endif
   header.pid = static_cast<uint32_t>(getpid());
   header.time_ns = now_ns();
-  if (write(dump->file_, &header, sizeof header) != sizeof header) return failed("cannot write");
+  if (::write(dump->file_, &header, sizeof header) != sizeof header) return failed("cannot write");
   // perf records only executable mappings; it finds the file by this one.
   dump->marker_bytes_ = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void* marker = mmap(nullptr, dump->marker_bytes_, PROT_READ | PROT_EXEC, MAP_PRIVATE, dump->file_, 0);

@@ -22,6 +22,9 @@
 
 namespace frit::exec {
 
+// An id as an index.
+inline size_t at(int32_t id) { return static_cast<size_t>(id); }
+
 // A group with its choice made; shared by all groups of equal text and choice, in all plans that hold it.
 struct BuiltGroup {
   codegen::Params params;

@@ -21,8 +21,6 @@ namespace {
 
 using graph::ValueId;
 
-size_t at(int32_t id) { return static_cast<size_t>(id); }
-
 // The bytes of a constant never change, so where they came from says what they are; others are known by their
 // contents.
 base::Hash128 identity_of(const graph::ConstantData& data) {

@@ -9,13 +9,7 @@
 
 namespace frit::exec {
 
-namespace {
-
 using graph::ValueId;
-
-size_t at(int32_t id) { return static_cast<size_t>(id); }
-
-}  // namespace
 
 class ExecPlanBuilder {
  public:

@@ -11,8 +11,6 @@ namespace frit::exec {
 
 namespace {
 
-size_t at(int32_t id) { return static_cast<size_t>(id); }
-
 Launch launch_of(const ExecPlan& plan, const Dispatch& d, void* const* table, std::byte* scratch,
                  WorkerState* workers) {
   return {d.entry, table + d.pointers,          d.tiles, d.grain,

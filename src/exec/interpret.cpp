@@ -16,8 +16,6 @@ namespace {
 using graph::HostTensor;
 using graph::ValueId;
 
-size_t at(int32_t id) { return static_cast<size_t>(id); }
-
 class PlanInterpreter {
  public:
   PlanInterpreter(const CompiledPlan& compiled, const InterpretOptions& options)

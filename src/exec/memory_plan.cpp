@@ -14,8 +14,6 @@ namespace {
 
 using graph::ValueId;
 
-size_t at(int32_t id) { return static_cast<size_t>(id); }
-
 // Whether every phase that has both buffers says that they may be the same memory.
 bool aliasing_is_stated(const loop::Program& program, int32_t a, int32_t b) {
   for (const loop::Phase& phase : program.phases) {

@@ -101,9 +101,9 @@ std::string print(const Dim& d) {
   return "(" + out + ")";
 }
 
-class Parser {
+class DimParser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit DimParser(std::string_view text) : text_(text) {}
 
   Result<Dim> run() {
     FRIT_ASSIGN(Dim d, expression());
@@ -239,7 +239,7 @@ class Parser {
 }  // namespace
 
 std::string Dim::text() const { return print(*this); }
-Result<Dim> Dim::parse(std::string_view text) { return Parser(text).run(); }
+Result<Dim> Dim::parse(std::string_view text) { return DimParser(text).run(); }
 
 std::string shape_text(const Shape& shape) {
   std::string out = "[";

@@ -73,7 +73,6 @@ class InferContext {
 using Types = std::vector<TensorType>;
 inline TensorType make_type(DType dtype, Shape shape) { return {dtype, std::move(shape), {}}; }
 inline bool is_numeric(DType t) { return t != DType::kBool; }
-inline bool is_int(DType t) { return is_signed_int(t) || is_unsigned_int(t); }
 
 #define FRIT_GRAPH_RULE(Op) Result<Types> infer_op(const Op& op, InferContext& c)
 FRIT_GRAPH_RULE(Unary);

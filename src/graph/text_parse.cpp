@@ -16,7 +16,7 @@ namespace frit::graph {
 namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-bool is_word(char c) {
+bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
@@ -24,7 +24,7 @@ bool is_word(char c) {
 template <size_t... I>
 std::optional<Op> make_op_of(std::string_view base_name, std::index_sequence<I...>) {
   std::optional<Op> out;
-  ((kOpBaseNames[I] == base_name && (out = Op(std::in_place_index<I>), true)) || ...);
+  (void)((kOpBaseNames[I] == base_name && (out = Op(std::in_place_index<I>), true)) || ...);
   return out;
 }
 std::optional<Op> make_op(std::string_view base_name) {
@@ -61,8 +61,9 @@ bool parse_field(std::string_view text, uint64_t& out) {
 }
 bool parse_field(std::string_view text, Dim& out) {
   auto v = Dim::parse(text);
-  if (v.ok()) out = *std::move(v);
-  return v.ok();
+  if (!v.ok()) return false;
+  out = *std::move(v);
+  return true;
 }
 template <class E>
 requires std::is_enum_v<E>
@@ -114,9 +115,9 @@ bool parse_field(std::string_view text, std::vector<T>& out) {
   return true;
 }
 
-class Parser {
+class GraphParser {
  public:
-  Parser(std::string_view text, const ParseOptions& options) : text_(text), options_(options) {}
+  GraphParser(std::string_view text, const ParseOptions& options) : text_(text), options_(options) {}
 
   Result<Graph> run() {
     if (word() != "graph") return fail("expected 'graph'");
@@ -172,7 +173,7 @@ class Parser {
   std::string_view word() {
     peek();
     const size_t first = at_;
-    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+    while (at_ < text_.size() && is_name_char(text_[at_])) ++at_;
     return text_.substr(first, at_ - first);
   }
   // A bracketed text as it stands, with its brackets; quotes may hold anything.
@@ -416,7 +417,7 @@ class Parser {
 }  // namespace
 
 Result<Graph> parse(std::string_view text, const ParseOptions& options) {
-  return Parser(text, options).run();
+  return GraphParser(text, options).run();
 }
 
 }  // namespace frit::graph

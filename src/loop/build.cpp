@@ -20,8 +20,6 @@ Expr make(ExprKind kind, OpCode op, Type type, Expr a, Expr b = {}, Expr c = {},
   return a->context->intern(std::move(node));
 }
 
-bool is_integer(DType t) { return !is_float(t) && t != DType::kBool; }
-
 // The bits of a constant or of a splat of one.
 bool constant(Expr e, int64_t* bits) {
   if (!e) return false;
@@ -231,7 +229,7 @@ Expr binary(OpCode op, Expr a, Expr b) {
     if (a == b) {
       if (const Expr e = fold_equal(op, a)) return e;
     }
-    if (is_integer(dtype)) {
+    if (is_int(dtype)) {
       if (op == OpCode::kSub && b_const) return binary(OpCode::kAdd, a, unary(OpCode::kNeg, b));
       if (const Expr e = fold_nested(op, a, b)) return e;
     }
@@ -246,7 +244,7 @@ Expr fma(Expr a, Expr b, Expr c) {
   match_lanes(b, c);
   if (a->type != b->type || a->type != c->type) return make(ExprKind::kFma, OpCode::kAdd, a->type, a, b, c);
   if (is_splat(a) && is_splat(b) && is_splat(c)) return splat(fma({a->a}, {b->a}, {c->a}), a->type.lanes);
-  if (is_integer(a->type.dtype)) return a * b + c;
+  if (is_int(a->type.dtype)) return a * b + c;
   int64_t x = 0, y = 0, z = 0;
   if (constant(a, &x) && constant(b, &y) && constant(c, &z))
     return const_like(a, fold_fma(a->type.dtype, x, y, z));

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <initializer_list>
+#include <limits>
 
 #include "loop/build.h"
 
 namespace frit::loop::math {
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
 
 inline Expr f32(Expr like, double value) { return float_const(*like->context, value); }
 inline Expr i32(Expr like, int64_t value) { return int_const(*like->context, value, DType::kI32); }

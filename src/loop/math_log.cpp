@@ -1,6 +1,5 @@
 // log and what is made of it; fitted like math_exp.cpp.
 #include <cmath>
-#include <limits>
 
 #include "loop/math.h"
 #include "loop/math_detail.h"
@@ -8,8 +7,6 @@
 namespace frit::loop::math {
 
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // v + low = 2^n (1 + f) with |f| <= 1/3, for v > 0 normal and low (or null) below its last place.
 struct Split {

@@ -1,7 +1,6 @@
 // pow with C's special cases. The logarithm is kept in two f32 parts, so that the product with the exponent
 // still has the bits that exp needs.
 #include <cmath>
-#include <limits>
 
 #include "loop/math.h"
 #include "loop/math_detail.h"
@@ -9,8 +8,6 @@
 namespace frit::loop::math {
 
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 struct Pair {
   Expr high, low;

@@ -46,7 +46,7 @@ bool is_small(const ExprNode* e) {
   return (!e->a || is_leaf(e->a)) && (!e->b || is_leaf(e->b)) && (!e->c || is_leaf(e->c));
 }
 
-constexpr int32_t kMaxHeight = 100;  // taller parts get a name too, so that the parser need not recurse far
+constexpr int32_t kInlineHeight = 100;  // taller parts get a name too, so that the parser need not recurse far
 
 class Printer {
  public:
@@ -223,7 +223,7 @@ class Printer {
       if (part) height = std::max(height, heights_[part->serial] + 1);
     }
     heights_[e->serial] = height;
-    if (!many && height < kMaxHeight) return;
+    if (!many && height < kInlineHeight) return;
     heights_[e->serial] = 0;
     indent();
     text("$");

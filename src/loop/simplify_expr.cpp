@@ -11,8 +11,6 @@ namespace frit::loop {
 
 namespace {
 
-bool is_integer(DType t) { return !is_float(t) && t != DType::kBool; }
-
 // Scalars, splats and ramps: lane i is base + i * step.
 struct Lanes {
   Expr base;
@@ -148,7 +146,7 @@ class Simplifier {
 
   // ---- quotients and remainders
   Expr divide(Expr e, const Lanes& a, const Lanes& b, bool remainder) {
-    if (b.step != 0 || !is_integer(e->type.dtype) || unsigned_wide(e)) return {};
+    if (b.step != 0 || !is_int(e->type.dtype) || unsigned_wide(e)) return {};
     const Expr d = b.base;
     if (ranges_.of(d).lo < 0) return {};  // zero is excluded by the program
     if (a.step != 0) return divide_ramp(e, a, d, remainder);

@@ -18,7 +18,6 @@ constexpr int64_t kMaxUnrolledTrips = 1 << 20;
 
 constexpr uint8_t kGood = 1, kOfSizes = 2, kUnrollConstant = 4;
 
-bool is_integer(DType t) { return !is_float(t) && t != DType::kBool; }
 bool is_index(Type t) { return t.dtype == DType::kI64 || t.dtype == DType::kI32; }
 
 std::string type_text(Type t) {
@@ -276,7 +275,7 @@ class Verifier {
       case ExprKind::kSplat:
       case ExprKind::kRamp:
         if (e->a->type.lanes != 1) return fail_at(e, "has an operand of ", e->a->type.lanes, " lanes");
-        if (e->kind == ExprKind::kRamp && !is_integer(type.dtype)) return no_op(e);
+        if (e->kind == ExprKind::kRamp && !is_int(type.dtype)) return no_op(e);
         return has_type(e, {e->a->type.dtype, type.lanes});
       case ExprKind::kLoad:
         return load(e);
@@ -471,7 +470,7 @@ class Verifier {
   bool loop(const StmtNode& s) {
     if (!expr(s.a) || !expr(s.b) || !expr(s.c)) return false;
     const Type type = s.a->type;
-    if (type.lanes != 1 || !is_integer(type.dtype)) return fail_at(s, "begins at a ", type_text(type));
+    if (type.lanes != 1 || !is_int(type.dtype)) return fail_at(s, "begins at a ", type_text(type));
     if (s.b->type != type || s.c->type != type) return fail_at(s, "begin, end and step differ in type");
     int64_t begin = 0, end = 0, step = 0;
     if (!as_int(s.c, &step) || step < 1) return fail_at(s, "step is not a positive constant");

@@ -225,7 +225,7 @@ Result<bool> scale_after_bias(Rewriter& r, NodeId id) {
   return rebuild(r, id, Binary{BinaryOp::kAdd}, {product, channel_constant(r, dtype, *bias)});
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kWeightRules[] = {
     {"scale", "conv(x, w, b) * s = conv(x, w * s, b * s), matmul(x, w) * s = matmul(x, w * s)",
      Exactness::kFolded, scale},
     {"shift", "conv(x, w, b) + t = conv(x, w, b + t)", Exactness::kFolded, shift},
@@ -235,10 +235,10 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> weight_rules() { return kRules; }
+std::span<const Rule> weight_rules() { return kWeightRules; }
 
 Result<bool> fold_into_weights(Graph& graph, const PassContext& context) {
-  return apply_rules(graph, context, kRules);
+  return apply_rules(graph, context, kWeightRules);
 }
 
 }  // namespace frit::graph

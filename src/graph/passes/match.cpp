@@ -4,7 +4,9 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
+#include "base/try.h"
 #include "graph/eval/element.h"
 #include "graph/infer.h"
 
@@ -211,6 +213,19 @@ bool is_normal_in(DType dtype, double number) {
 bool is_power_of_two(double number) {
   int exponent = 0;
   return std::isfinite(number) && std::fabs(std::frexp(number, &exponent)) == 0.5;
+}
+
+Result<bool> finish(Rewriter& r, NodeId id, Result<ValueId> made) {
+  FRIT_ASSIGN(const ValueId y, std::move(made));
+  r.replace(r.node(id).outputs[0], y);
+  return true;
+}
+
+Result<bool> becomes(Rewriter& r, NodeId id, ValueId x) {
+  const TensorType type = r.type(r.node(id).outputs[0]);
+  if (r.shape(x) != type.shape) x = r.add_typed(Expand{}, {x}, type);
+  r.replace(r.node(id).outputs[0], x);
+  return true;
 }
 
 }  // namespace frit::graph

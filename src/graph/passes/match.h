@@ -36,6 +36,10 @@ std::optional<ValueId> map_constant(Rewriter& r, ValueId a, const MapOne& f);
 // `a` and `b` broadcast against each other.
 std::optional<ValueId> map_constants(Rewriter& r, ValueId a, ValueId b, const MapTwo& f);
 
+// The ends of a rule: the node's first result is what was made, or is `x` (broadcast to the node's shape).
+Result<bool> finish(Rewriter& r, NodeId id, Result<ValueId> made);
+Result<bool> becomes(Rewriter& r, NodeId id, ValueId x);
+
 // The same bytes under another shape with as many elements.
 ValueId reshape_constant(Rewriter& r, ValueId constant, Shape shape);
 

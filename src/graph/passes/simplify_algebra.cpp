@@ -15,20 +15,6 @@ namespace {
 
 DType out_dtype(const Rewriter& r, NodeId id) { return r.type(r.node(id).outputs[0]).dtype; }
 
-Result<bool> finish(Rewriter& r, NodeId id, Result<ValueId> made) {
-  FRIT_ASSIGN(const ValueId y, std::move(made));
-  r.replace(r.node(id).outputs[0], y);
-  return true;
-}
-
-// The node's result is `x`, broadcast to the node's shape.
-Result<bool> becomes(Rewriter& r, NodeId id, ValueId x) {
-  const TensorType type = r.type(r.node(id).outputs[0]);
-  if (r.shape(x) != type.shape) x = r.add_typed(Expand{}, {x}, type);
-  r.replace(r.node(id).outputs[0], x);
-  return true;
-}
-
 // x of `x op number`, the constant on the right.
 std::optional<ValueId> neutral(const Rewriter& r, NodeId id, BinaryOp op, double number) {
   const Node& node = r.node(id);
@@ -234,7 +220,7 @@ Result<bool> cast_chain(Rewriter& r, NodeId id) {
   return finish(r, id, r.add(Cast{to}, {x}));
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kAlgebraRules[] = {
     {"multiply_one", "x * 1 = x", Exactness::kExact, drop_neutral<BinaryOp::kMul, 1>},
     {"divide_one", "x / 1 = x", Exactness::kExact, drop_neutral<BinaryOp::kDiv, 1>},
     {"power_one", "pow(x, 1) = x", Exactness::kExact, drop_neutral<BinaryOp::kPow, 1>},
@@ -266,10 +252,10 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> algebra_rules() { return kRules; }
+std::span<const Rule> algebra_rules() { return kAlgebraRules; }
 
 Result<bool> simplify_algebra(Graph& graph, const PassContext& context) {
-  return apply_rules(graph, context, kRules);
+  return apply_rules(graph, context, kAlgebraRules);
 }
 
 }  // namespace frit::graph

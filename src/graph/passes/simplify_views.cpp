@@ -18,10 +18,6 @@ Result<bool> replace_typed(Rewriter& r, NodeId id, Op op, std::vector<ValueId> i
   r.replace(out, r.add_typed(std::move(op), std::move(inputs), type));
   return true;
 }
-Result<bool> becomes(Rewriter& r, NodeId id, ValueId x) {
-  r.replace(r.node(id).outputs[0], x);
-  return true;
-}
 
 // The node as a T that has no shape operand any more.
 template <class T>
@@ -364,7 +360,7 @@ Result<bool> reduce_units(Rewriter& r, NodeId id) {
   return replace_typed(r, id, rest, {r.node(id).inputs[0]});
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kViewRules[] = {
     {"reshape_same", "reshape(x, shape(x)) = x", Exactness::kExact, reshape_same},
     {"reshape_twice", "reshape(reshape(x)) = reshape(x)", Exactness::kExact, reshape_twice},
     {"transpose_same", "transpose(x, 0 1 2 ..) = x", Exactness::kExact, transpose_same},
@@ -395,10 +391,10 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> view_rules() { return kRules; }
+std::span<const Rule> view_rules() { return kViewRules; }
 
 Result<bool> simplify_views(Graph& graph, const PassContext& context) {
-  return apply_rules(graph, context, kRules);
+  return apply_rules(graph, context, kViewRules);
 }
 
 }  // namespace frit::graph

@@ -28,11 +28,6 @@ const Node* made_by(const Rewriter& r, ValueId v, BinaryOp op) {
 DType out_type(const Rewriter& r, NodeId id) { return r.type(r.node(id).outputs[0]).dtype; }
 bool makes_float(const Rewriter& r, NodeId id) { return is_float(out_type(r, id)); }
 
-Result<bool> finish(Rewriter& r, NodeId id, Result<ValueId> made) {
-  FRIT_ASSIGN(const ValueId y, std::move(made));
-  r.replace(r.node(id).outputs[0], y);
-  return true;
-}
 // Two nodes in a row: first(operands), then the rest applied to it.
 template <class Then>
 Result<bool> finish_after(Rewriter& r, NodeId id, Result<ValueId> first, const Then& then) {
@@ -380,7 +375,7 @@ Result<bool> subtract_negated(Rewriter& r, NodeId id) {
   return finish(r, id, r.add(Binary{BinaryOp::kAdd}, {node.inputs[0], negated->inputs[0]}));
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kSpellingRules[] = {
     {"constant_right", "c + x = x + c, c * x = x * c, c < x = x > c ...", Exactness::kExact,
      constant_right<false>},
     {"extremum_constant_right", "max(c, x) = max(x, c)", Exactness::kSignedZero, constant_right<true>},
@@ -412,10 +407,10 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> spelling_rules() { return kRules; }
+std::span<const Rule> spelling_rules() { return kSpellingRules; }
 
 Result<bool> unify_spellings(Graph& graph, const PassContext& context) {
-  return apply_rules(graph, context, kRules);
+  return apply_rules(graph, context, kSpellingRules);
 }
 
 }  // namespace frit::graph
