@@ -4,70 +4,84 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <set>
 
 #include "base/text.h"
 #include "base/try.h"
-#include "tuner/compare.h"
+#include "tuner/duel.h"
+#include "tuner/local_lab.h"
 #include "tuner/search.h"
-#include "tuner/statistics.h"
-#include "tuner/thread_clock.h"
-#include "tuner/workbench.h"
 
 namespace frit::tuner {
 
 namespace {
 
-constexpr int kBatch = 3;            // challengers measured side by side with the incumbent
-constexpr int kScreenSamples = 3;    // of each, interleaved
-constexpr int kFinalSamples = 9;     // of a challenger that looks better, and of the incumbent, in pairs
-constexpr double kGiveUp = 1.3;      // a challenger that is this much slower after its first sample is dropped
-constexpr double kGainStart = 0.15;  // share of a group's time that a search is expected to win at first
-constexpr double kGainDecay = 0.93;  // of that expectation, per batch without a winner
-constexpr double kMinGain = 0.002;   // below this a group is done
+constexpr int kBatch = 3;  // challengers measured side by side with the incumbent
+constexpr int kStartRounds = 3;
+constexpr int kFirstTries = 16;        // points to begin with where the start fails
+constexpr double kGainStart = 0.15;    // share of a group's time that a search is expected to win at first
+constexpr double kGainDecay = 0.93;    // of that expectation, per batch without a winner
+constexpr double kMinGain = 0.002;     // below this a group is done
+constexpr size_t kContenders = 3;      // runners-up that are measured once more at the end
+constexpr double kCloseBy = 1.03;      // slower than the best by less than this: a contender
 constexpr double kBackToStart = 1.01;  // in the whole model, a winner that is slower than this is taken back
 constexpr double kCompareShare = 0.1;  // of the budget, for the whole model
+constexpr double kFinalShare = 0.1;    // for the last rounds of groups whose search the budget ended
+
+struct Contender {
+  codegen::Params params;
+  double time_ns = 0;  // on the scale of Task::best_ns
+};
 
 // One distinct group.
 struct Task {
   std::vector<size_t> groups;  // of the plan, equal in text
   std::string label;
+  const codegen::Family* family = nullptr;
   std::optional<Key> key;
-  std::unique_ptr<Workbench> bench;
+  std::unique_ptr<Bench> bench;  // until the group is finished
   std::unique_ptr<Search> search;
-  std::unique_ptr<Candidate> best;
-  codegen::Params start;
+  std::unique_ptr<Variant> best;
+  codegen::Params start, winner;
   double start_ns = 0, best_ns = 0, spread_ns = 0, runner_up_ns = 0;
   std::string runner_up;
+  std::vector<Contender> contenders;
   int64_t trials = 0, failures = 0, samples = 0;
   double gain = kGainStart;
-  bool done = false;           // searched to the end, or not searchable
-  bool known = false;          // a tuned decision was there
+  bool done = false;      // searched to the end, or not searchable
+  bool finished = false;  // and its winner has passed the final round
+  bool known = false;     // a tuned decision was there
+  bool start_works = false;
+  bool usable = true;  // false: no variant of it works
   double weight_ns() const { return best_ns * static_cast<double>(groups.size()); }
 };
 
 class Tuner {
  public:
-  Tuner(const TuneRequest& request, exec::ConstantStore& constants)
-      : r_(request), constants_(constants), thread_clock_(*request.clock), kernel_clock_(request.build.threads == 1 ? static_cast<base::Clock*>(&thread_clock_) : request.clock) {}
+  Tuner(const TuneRequest& request, Lab& lab) : r_(request), lab_(lab) {}
 
   Result<TuneOutcome> run() {
     if (!std::isfinite(r_.budget_s) || r_.budget_s <= 0)
-      return make_error(Code::kInvalidArgument, base::text_of("tuning budget is ", r_.budget_s, " s, expected a finite number above 0"));
+      return make_error(Code::kInvalidArgument, base::text_of("tuning budget is ", r_.budget_s,
+                                                              " s, expected a finite number above 0"));
     begin_ns_ = r_.clock->now_ns();
     make_tasks();
-    for (Task& task : tasks_) {
-      if (over()) break;
-      if (!task.known) first_measurement(task);
+    for (Task* task : heaviest_first()) {
+      if (over(1 - kCompareShare - kFinalShare)) break;
+      if (!task->known) begin(*task);
     }
-    while (!over()) {
+    while (!over(1 - kCompareShare - kFinalShare)) {
       Task* task = most_promising();
       if (!task) break;
       batch(*task);
     }
+    for (Task* task : heaviest_first())
+      if (!over(1 - kCompareShare)) finish(*task);
     TuneOutcome out;
     decide(out);
     FRIT_TRY(compare(out));
-    keep(out);
+    for (const Task& task : tasks_) keep(task, out.groups[task.groups[0]]);
     out.stopped = r_.stop.stop_requested();
     out.seconds = elapsed();
     return out;
@@ -75,15 +89,10 @@ class Tuner {
 
  private:
   double elapsed() const { return static_cast<double>(r_.clock->now_ns() - begin_ns_) * 1e-9; }
-  bool over() const { return r_.stop.stop_requested() || elapsed() > r_.budget_s * (1 - kCompareShare); }
+  bool over(double share) const { return r_.stop.stop_requested() || elapsed() > r_.budget_s * share; }
 
   void make_tasks() {
     std::map<std::string, size_t> by_text;
-    double weights = 0;
-    for (const auto& value : r_.plan->graph.values)
-      if (value.is_constant()) weights += static_cast<double>(value.constant->size_bytes);
-    const int64_t l3 = r_.build.target->caches.l3_bytes;
-    cold_weights_ = weights > static_cast<double>(l3 > 0 ? l3 : 16 << 20);
     for (size_t k = 0; k < r_.plan->groups.size(); ++k) {
       const fusion::PlanGroup& group = r_.plan->groups[k];
       if (group.family.empty() || group.load_time) continue;
@@ -96,7 +105,10 @@ class Tuner {
       Task task;
       task.groups.push_back(k);
       task.label = group_label(group.group, group.family);
-      task.start = r_.start[k];
+      task.family = lab_.family(group.family);
+      if (!task.family) continue;
+      task.start = r_.start[k].items().empty() ? task.family->heuristic(group.group, r_.build) : r_.start[k];
+      task.winner = task.start;
       if (r_.key) {
         auto key = r_.key(group.group);
         if (key.ok()) task.key = *std::move(key);
@@ -107,66 +119,121 @@ class Tuner {
         if (task.known) {
           task.start_ns = hit.decision.evidence.heuristic_ns;
           task.best_ns = hit.decision.evidence.time_ns;
-          task.done = true;
+          task.done = task.finished = true;
+          if (auto params = codegen::Params::parse(hit.decision.params); params.ok())
+            task.winner = *std::move(params);
         }
       }
       tasks_.push_back(std::move(task));
     }
   }
 
+  const fusion::PlanGroup& group_of(const Task& task) const { return r_.plan->groups[task.groups[0]]; }
+
+  // By what was measured, else by the cost model: a budget that does not suffice for all goes to the
+  // heaviest.
+  std::vector<Task*> heaviest_first() {
+    std::vector<std::pair<double, Task*>> order;
+    for (Task& task : tasks_) {
+      const double one = task.best_ns > 0
+                             ? task.best_ns * 1e-9
+                             : task.family->cost(group_of(task).group, task.start, r_.build).seconds;
+      order.emplace_back(one * static_cast<double>(task.groups.size()), &task);
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<Task*> out;
+    for (const auto& [weight, task] : order) out.push_back(task);
+    return out;
+  }
+
   // The choice to start from, and the trials of earlier runs.
-  void first_measurement(Task& task) {
-    const fusion::PlanGroup& group = r_.plan->groups[task.groups[0]];
-    Workbench::Options options;
-    options.build = r_.build;
-    options.provider = r_.provider;
-    options.clock = kernel_clock_;
-    options.workers = r_.workers;
-    options.cold_weights = cold_weights_;
-    options.seed = r_.seed;
-    auto bench = Workbench::make(group, options);
-    if (!bench.ok()) return give_up(task, bench.error());
+  void begin(Task& task) {
+    auto bench = lab_.bench(group_of(task));
+    if (!bench.ok()) return give_up(task, bench.error().text());
     task.bench = *std::move(bench);
-    if (task.start.items().empty()) task.start = task.bench->family().heuristic(task.bench->group(), r_.build);
-    auto first = task.bench->prepare(task.start);
-    if (!first.ok()) return give_up(task, first.error());
-    task.best = *std::move(first);
-    for (int i = 0; i < kScreenSamples; ++i)
-      if (Status s = task.bench->sample(*task.best); !s.ok()) return give_up(task, s.error());
-    task.start_ns = task.best_ns = task.best->median_ns();
-    task.spread_ns = task.best->spread_ns();
-    task.search = std::make_unique<Search>(task.bench->family(), task.bench->group(), r_.build, r_.strategy, r_.seed);
+    task.search = std::make_unique<Search>(*task.family, task.bench->group(), r_.build, r_.strategy, r_.seed);
     task.search->skip(task.start);
-    resume(task);
-    ++out_trials_;
-    ++task.trials;
-    put_trial(task, task.start, Outcome::kMeasured, {}, *task.best);
+    const std::vector<Trial> earlier = earlier_trials(task);
+    std::set<std::string> failed;
+    bool start_is_known = false;
+    for (const Trial& trial : earlier) {
+      if (const auto params = codegen::Params::parse(trial.params); params.ok()) {
+        task.search->skip(*params);
+        start_is_known = start_is_known || *params == task.start;
+      }
+      if (trial.outcome == Outcome::kMeasured) continue;
+      failed.insert(trial.params);
+      ++task.failures;
+    }
+    task.trials = static_cast<int64_t>(earlier.size());
+    std::string why = failed.count(task.start.text()) ? "the choice to start from failed before" : "";
+    if (why.empty()) why = first_measurement(task, task.start, !start_is_known);
+    task.start_works = why.empty();
+    if (!task.start_works) r_.log.warn("tuner", task.label, ": ", task.start.text(), ": ", why);
+    codegen::Params point;
+    for (int tries = 0;
+         !task.best && tries < kFirstTries && !over(1) && task.search->next(task.start, &point); ++tries)
+      first_measurement(task, point, true);
+    if (!task.best) return give_up(task, "no variant works");
+    resume(task, earlier);
     tell(task);
   }
 
-  // What earlier runs measured is not measured again; their best challenges the incumbent once more, in this run.
-  void resume(Task& task) {
-    if (!r_.store || !task.key) return;
-    std::string best;
-    double best_ns = 1e300;
-    for (const Trial& trial : r_.store->trials_of(*task.key)) {
-      if (trial.family != task.bench->family().name || trial.family_version != task.bench->family().version) continue;
-      const auto params = codegen::Params::parse(trial.params);
-      if (!params.ok() || *params == task.start) continue;
-      if (trial.outcome == Outcome::kMeasured && trial.time_ns < best_ns) {
-        best_ns = trial.time_ns;
-        best = trial.params;
-      }
-      task.search->skip(*params);
-    }
-    if (best.empty()) return;
-    const auto params = codegen::Params::parse(best);
-    if (params.ok() && task.bench->space().legal(*params)) challenge(task, {*params}, false);
+  // Empty, or why the choice cannot be the first incumbent.
+  std::string first_measurement(Task& task, const codegen::Params& params, bool record) {
+    std::unique_ptr<Variant> variant;
+    Verdict v = task.bench->prepare(params, &variant);
+    for (int i = 0; i < kStartRounds && v.ok(); ++i) v = task.bench->sample(*variant);
+    if (v.ok()) v = task.bench->verify(*variant);
+    if (record) put_trial(task, params, v, v.ok() ? variant.get() : nullptr);
+    if (!v.ok()) return v.reason;
+    task.start_ns = task.best_ns = variant->median_ns();
+    task.spread_ns = variant->spread_ns();
+    task.samples = static_cast<int64_t>(variant->samples_ns.size());
+    task.winner = params;
+    task.best = std::move(variant);
+    return {};
   }
 
-  void give_up(Task& task, const Error& error) {
-    r_.log.warn("tuner", task.label, ": ", error.text());
-    task.done = true;
+  std::vector<Trial> earlier_trials(const Task& task) const {
+    std::vector<Trial> out;
+    if (!r_.store || !task.key || r_.fresh) return out;
+    for (Trial& trial : r_.store->trials_of(*task.key))
+      if (trial.family == task.family->name && trial.family_version == task.family->version)
+        out.push_back(std::move(trial));
+    return out;
+  }
+
+  // What earlier runs measured is not measured again; but their best challenge the incumbent once more, in
+  // this run.
+  void resume(Task& task, const std::vector<Trial>& earlier) {
+    std::vector<Contender> best;
+    double start_then = 0;
+    for (const Trial& trial : earlier) {
+      if (trial.outcome != Outcome::kMeasured || trial.time_ns <= 0) continue;
+      const auto params = codegen::Params::parse(trial.params);
+      if (!params.ok()) continue;
+      if (*params == task.start)
+        start_then = trial.time_ns;
+      else if (task.bench->space().legal(*params))
+        best.push_back({*params, trial.time_ns});
+    }
+    std::stable_sort(best.begin(), best.end(),
+                     [](const Contender& a, const Contender& b) { return a.time_ns < b.time_ns; });
+    if (best.size() > kContenders) best.resize(kContenders);
+    const double scale = start_then > 0 ? task.start_ns / start_then : 1;
+    std::vector<codegen::Params> field;
+    for (Contender& it : best)
+      if (it.time_ns * scale < kCloseBy * task.best_ns) field.push_back(it.params);
+    if (!field.empty()) challenge(task, field, false);
+  }
+
+  void give_up(Task& task, const std::string& why) {
+    r_.log.warn("tuner", task.label, ": ", why);
+    task.done = task.finished = true;
+    task.usable = false;
+    task.bench.reset();
   }
 
   Task* most_promising() {
@@ -186,105 +253,134 @@ class Tuner {
     while (points.size() < kBatch && task.search->next(task.best->params, &p)) points.push_back(p);
     if (points.empty()) {
       task.done = true;
-      return;
+      return finish(task);
     }
     const double before = task.best_ns;
     challenge(task, points, true);
     const double won = (before - task.best_ns) / before;
     task.gain = won > 0 ? std::max(task.gain, won / 2) : task.gain * kGainDecay;
-    task.bench->trim();
+    if (task.bench) task.bench->trim();
+    if (task.gain < kMinGain && !task.done) {
+      task.done = true;
+      finish(task);
+    }
     tell(task);
   }
 
-  // Measures the points interleaved with the incumbent; one that is better by more than the spread takes its place.
+  // Measures the points beside the incumbent; the fastest of those that beat it by more than the spread takes
+  // its place.
   void challenge(Task& task, const std::vector<codegen::Params>& points, bool record) {
-    std::vector<std::unique_ptr<Candidate>> field;
-    for (const codegen::Params& params : points) {
-      if (record) {
-        ++out_trials_;
-        ++task.trials;
-      }
-      auto candidate = task.bench->prepare(params);
-      if (!candidate.ok()) {
-        fail(task, params, candidate.error().code == Code::kUnsupported ? Outcome::kCompileError : Outcome::kRunError, candidate.error());
-        continue;
-      }
-      field.push_back(*std::move(candidate));
-    }
-    std::vector<double> incumbent;
-    for (int round = 0; round < kScreenSamples; ++round) {
-      if (!sample_incumbent(task, incumbent)) return;
-      for (auto& candidate : field) {
-        if (!candidate) continue;
-        if (round > 0 && candidate->median_ns() > kGiveUp * median(incumbent)) continue;
-        if (Status s = task.bench->sample(*candidate); !s.ok()) {
-          fail(task, candidate->params, Outcome::kRunError, s.error());
-          candidate.reset();
-        }
-      }
-    }
-    for (auto& candidate : field) {
-      if (!candidate) continue;
-      if (candidate->median_ns() < median(incumbent)) {
-        if (Status s = task.bench->verify(*candidate); !s.ok()) {
-          fail(task, candidate->params, Outcome::kWrongAnswer, s.error());
-          candidate.reset();
-          continue;
-        }
-        for (int i = 0; i < kFinalSamples; ++i) {
-          if (!sample_incumbent(task, incumbent) || !task.bench->sample(*candidate).ok()) break;
-        }
-      }
-      if (record) put_trial(task, candidate->params, Outcome::kMeasured, {}, *candidate);
-      consider(task, std::move(candidate), incumbent);
-    }
-  }
-
-  bool sample_incumbent(Task& task, std::vector<double>& samples) {
-    if (!task.bench->sample(*task.best).ok()) return false;
-    samples.push_back(task.best->samples_ns.back());
-    return true;
-  }
-
-  void consider(Task& task, std::unique_ptr<Candidate> candidate, const std::vector<double>& incumbent) {
-    const double now = median(incumbent), challenger = candidate->median_ns();
-    const double spread = std::max(median_deviation(incumbent), candidate->spread_ns());
-    const bool wins = candidate->samples_ns.size() > kScreenSamples && challenger < now - spread && challenger < 0.995 * now;
-    if (!wins) {
-      if (task.runner_up.empty() || challenger < task.runner_up_ns) {
-        task.runner_up_ns = challenger;
-        task.runner_up = candidate->params.text();
-      }
+    std::vector<Challenger> field(points.size());
+    for (size_t k = 0; k < points.size(); ++k) field[k].params = points[k];
+    const Verdict incumbent = duel(*task.bench, *task.best, field, [&](Challenger& c) {
+      if (record || !c.verdict.ok()) put_trial(task, c.params, c.verdict, c.variant.get());
+    });
+    if (!incumbent.ok()) {  // it worked until now: the group is left as it is
+      r_.log.warn("tuner", task.label, ": ", task.best->params.text(), ": ", incumbent.reason);
+      task.done = true;
       return;
     }
-    task.runner_up_ns = now;
-    task.runner_up = task.best->params.text();
+    Challenger* winner = nullptr;
+    for (Challenger& c : field)
+      if (c.variant && c.wins && (!winner || c.ratio < winner->ratio)) winner = &c;
+    const double scale = task.best_ns;
+    for (Challenger& c : field)
+      if (c.variant && &c != winner) contend(task, c.params, c.ratio * scale);
+    if (!winner) return;
+    contend(task, task.best->params, scale);
     // Times of different moments are not compared: the winner's advantage over the incumbent is what counts.
-    task.best_ns *= challenger / now;
-    task.spread_ns = candidate->spread_ns();
-    task.samples = static_cast<int64_t>(candidate->samples_ns.size());
-    task.best = std::move(candidate);
+    task.best_ns *= winner->ratio;
+    task.spread_ns = winner->variant->spread_ns();
+    task.samples = static_cast<int64_t>(winner->variant->samples_ns.size());
+    task.winner = winner->params;
+    task.best = std::move(winner->variant);
   }
 
-  void fail(Task& task, const codegen::Params& params, Outcome outcome, const Error& error) {
-    ++task.failures;
-    ++out_failures_;
-    r_.log.trace("tuner", task.label, ": ", params.text(), ": ", error.text());
-    Candidate none;
-    put_trial(task, params, outcome, error.text(), none);
+  void contend(Task& task, const codegen::Params& params, double time_ns) {
+    task.contenders.push_back({params, time_ns});
+    std::stable_sort(task.contenders.begin(), task.contenders.end(),
+                     [](const Contender& a, const Contender& b) { return a.time_ns < b.time_ns; });
+    if (task.contenders.size() > kContenders + 1) task.contenders.pop_back();
+    task.runner_up = task.contenders[0].params.text();
+    task.runner_up_ns = task.contenders[0].time_ns;
   }
 
-  void put_trial(const Task& task, const codegen::Params& params, Outcome outcome, std::string reason, const Candidate& candidate) {
+  // The final round: incumbent, start and close contenders, each with each. Then the group's memory is given
+  // back.
+  void finish(Task& task) {
+    if (task.finished || !task.best) return;
+    task.finished = true;
+    std::vector<std::unique_ptr<Variant>> made;
+    std::vector<Entrant> entrants;
+    const auto enter = [&](Variant* variant) {
+      Entrant e;
+      e.variant = variant;
+      e.is_start = variant->params == task.start;
+      e.expected = task.family->cost(task.bench->group(), variant->params, r_.build).seconds;
+      entrants.push_back(std::move(e));
+    };
+    const auto call = [&](const codegen::Params& params) {
+      for (const Entrant& e : entrants)
+        if (e.variant->params == params) return;
+      std::unique_ptr<Variant> variant;
+      Verdict v = task.bench->prepare(params, &variant);
+      if (v.ok()) v = task.bench->sample(*variant);
+      if (v.ok()) v = task.bench->verify(*variant);
+      if (!v.ok()) return put_trial(task, params, v, nullptr);
+      made.push_back(std::move(variant));
+      enter(made.back().get());
+    };
+    enter(task.best.get());
+    size_t called = 0;
+    for (const Contender& it : task.contenders)
+      if (it.time_ns < kCloseBy * task.best_ns && called++ < kContenders) call(it.params);
+    if (task.start_works) call(task.start);
+    if (entrants.size() > 1) settle(task, entrants);
+    task.best.reset();
+    task.bench.reset();
+    put_winner(task);
+  }
+
+  void settle(Task& task, std::vector<Entrant>& entrants) {
+    const int number = final_round(*task.bench, entrants);
+    if (number < 0) return;
+    const Entrant& winner = entrants[static_cast<size_t>(number)];
+    const Entrant* second = nullptr;
+    for (const Entrant& e : entrants) {
+      if (!e.verdict.ok()) continue;
+      if (e.is_start) task.start_ns = e.median_ns;
+      if (&e != &winner && (!second || e.median_ns < second->median_ns)) second = &e;
+    }
+    task.winner = winner.variant->params;
+    task.best_ns = winner.median_ns;
+    task.spread_ns = winner.spread_ns;
+    task.samples = static_cast<int64_t>(winner.variant->samples_ns.size());
+    if (!second) return;
+    task.runner_up = second->variant->params.text();
+    task.runner_up_ns = second->median_ns;
+  }
+
+  void put_trial(Task& task, const codegen::Params& params, const Verdict& verdict, const Variant* variant) {
+    ++out_trials_;
+    ++task.trials;
+    if (!verdict.ok()) {
+      ++task.failures;
+      ++out_failures_;
+      r_.log.trace("tuner", task.label, ": ", params.text(), ": ", outcome_name(verdict.outcome), ": ",
+                   verdict.reason);
+    }
     if (!r_.store || !task.key) return;
     Trial trial;
-    trial.family = task.bench->family().name;
-    trial.family_version = task.bench->family().version;
+    trial.family = task.family->name;
+    trial.family_version = task.family->version;
     trial.params = params.text();
-    trial.outcome = outcome;
-    trial.reason = std::move(reason);
-    trial.time_ns = candidate.median_ns();
-    trial.spread_ns = candidate.spread_ns();
-    trial.samples = static_cast<int64_t>(candidate.samples_ns.size());
+    trial.outcome = verdict.outcome;
+    trial.reason = verdict.reason;
+    if (variant) {
+      trial.time_ns = variant->median_ns();
+      trial.spread_ns = variant->spread_ns();
+      trial.samples = static_cast<int64_t>(variant->samples_ns.size());
+    }
     trial.provenance = r_.provenance;
     if (Status s = r_.store->put_trial(*task.key, trial); !s.ok()) r_.log.trace("tuner", s.error().text());
   }
@@ -296,7 +392,7 @@ class Tuner {
     p.tasks = static_cast<int>(tasks_.size());
     p.label = task.label;
     p.trial = task.trials;
-    p.points = task.search ? task.search->points() : 0;
+    p.points = task.search ? std::max(task.search->points(), task.trials) : 0;
     p.best_ms = task.best_ns * 1e-6;
     p.heuristic_ms = task.start_ns * 1e-6;
     for (const Task& t : tasks_) {
@@ -307,26 +403,33 @@ class Tuner {
     r_.progress(p);
   }
 
+  GroupOutcome outcome_of(const Task& task) const {
+    GroupOutcome g;
+    g.label = task.label;
+    g.occurrences = static_cast<int>(task.groups.size());
+    g.params = task.winner;
+    g.points = task.search ? task.search->points() : 0;
+    const bool searched = task.usable && task.done && task.finished;
+    g.state = task.known || searched           ? State::kTuned
+              : task.usable && task.trials > 0 ? State::kPartial
+                                               : State::kHeuristic;
+    g.evidence.time_ns = task.best_ns;
+    g.evidence.spread_ns = task.spread_ns;
+    g.evidence.heuristic_ns = task.start_ns;
+    g.evidence.runner_up_ns = task.runner_up_ns;
+    g.evidence.runner_up = task.runner_up;
+    g.evidence.samples = task.samples;
+    g.evidence.trials = task.trials;
+    g.evidence.failures = task.failures;
+    g.evidence.strategy = task.search ? strategy_name(task.search->strategy()) : "";
+    return g;
+  }
+
   void decide(TuneOutcome& out) {
     out.groups.resize(r_.plan->groups.size());
     for (size_t k = 0; k < out.groups.size(); ++k) out.groups[k].params = r_.start[k];
     for (const Task& task : tasks_) {
-      GroupOutcome g;
-      g.label = task.label;
-      g.occurrences = static_cast<int>(task.groups.size());
-      g.params = task.best ? task.best->params : task.start;
-      g.points = task.search ? task.search->points() : 0;
-      const bool searched = task.best && (task.done || task.gain < kMinGain);
-      g.state = task.known || searched ? State::kTuned : task.trials > 0 ? State::kPartial : State::kHeuristic;
-      g.evidence.time_ns = task.best_ns;
-      g.evidence.spread_ns = task.spread_ns;
-      g.evidence.heuristic_ns = task.start_ns;
-      g.evidence.runner_up_ns = task.runner_up_ns;
-      g.evidence.runner_up = task.runner_up;
-      g.evidence.samples = task.samples;
-      g.evidence.trials = task.trials;
-      g.evidence.failures = task.failures;
-      g.evidence.strategy = task.search ? strategy_name(task.search->strategy()) : "";
+      const GroupOutcome g = outcome_of(task);
       for (size_t k : task.groups) out.groups[k] = g;
     }
     out.trials = out_trials_;
@@ -336,10 +439,10 @@ class Tuner {
   // The whole model with and without the winners, interleaved; winners that lose there are taken back.
   Status compare(TuneOutcome& out) {
     std::vector<codegen::Params> before = r_.start, after;
+    for (const Task& task : tasks_)
+      for (size_t k : task.groups) before[k] = task.start;
     bool any = false;
     for (size_t k = 0; k < out.groups.size(); ++k) {
-      if (before[k].items().empty() && !out.groups[k].params.items().empty() && !r_.plan->groups[k].family.empty())
-        before[k] = codegen::family_named(r_.plan->groups[k].family)->heuristic(r_.plan->groups[k].group, r_.build);
       after.push_back(out.groups[k].params);
       any = any || !(after[k] == before[k]);
     }
@@ -348,8 +451,8 @@ class Tuner {
       task.best.reset();
       task.bench.reset();
     }
-    CompareRequest request{r_.plan, r_.build, r_.provider, r_.workers, r_.clock, kernel_clock_, r_.stop, std::max(1.0, r_.budget_s * kCompareShare)};
-    FRIT_ASSIGN(CompareOutcome result, compare_choices(request, before, after, constants_));
+    FRIT_ASSIGN(CompareOutcome result,
+                lab_.compare(before, after, std::max(1.0, r_.budget_s * kCompareShare)));
     for (size_t k = 0; k < out.groups.size(); ++k) {
       GroupOutcome& g = out.groups[k];
       if (after[k] == before[k] || result.group_before_ns[k] <= 0) continue;
@@ -359,18 +462,21 @@ class Tuner {
         g.evidence.time_ns = g.evidence.heuristic_ns;
         result.after_ms -= (result.group_after_ns[k] - result.group_before_ns[k]) * 1e-6;
       }
-      g.evidence.notes = {{"in_model_before_ns", std::to_string(static_cast<int64_t>(result.group_before_ns[k]))},
-                          {"in_model_after_ns", std::to_string(static_cast<int64_t>(result.group_after_ns[k]))}};
+      g.evidence.notes = {
+          {"in_model_before_ns", std::to_string(static_cast<int64_t>(result.group_before_ns[k]))},
+          {"in_model_after_ns", std::to_string(static_cast<int64_t>(result.group_after_ns[k]))}};
     }
     // Equal groups stay one decision: what most of them lose, all lose.
     for (const Task& task : tasks_) {
       size_t lost = 0;
       for (size_t k : task.groups) lost += out.groups[k].reverted;
-      const GroupOutcome& pick = out.groups[*std::find_if(task.groups.begin(), task.groups.end(), [&](size_t k) { return out.groups[k].reverted == (2 * lost > task.groups.size()); })];
-      const GroupOutcome copy = pick;
+      const bool back = 2 * lost > task.groups.size();
+      const GroupOutcome pick = out.groups[*std::find_if(
+          task.groups.begin(), task.groups.end(), [&](size_t k) { return out.groups[k].reverted == back; })];
       for (size_t k : task.groups) {
-        out.groups[k].params = copy.params;
-        out.groups[k].reverted = copy.reverted;
+        out.groups[k].params = pick.params;
+        out.groups[k].reverted = pick.reverted;
+        out.groups[k].evidence = pick.evidence;
       }
     }
     out.before_ms = result.before_ms;
@@ -379,36 +485,49 @@ class Tuner {
     return {};
   }
 
-  void keep(const TuneOutcome& out) {
-    if (!r_.store) return;
-    for (const Task& task : tasks_) {
-      if (!task.key || task.known) continue;
-      const GroupOutcome& g = out.groups[task.groups[0]];
-      if (g.params.items().empty()) continue;
-      const codegen::Family* family = codegen::family_named(r_.plan->groups[task.groups[0]].family);
-      Decision decision;
-      decision.state = g.state;
-      decision.family = family->name;
-      decision.family_version = family->version;
-      decision.params = g.params.text();
-      decision.evidence = g.evidence;
-      decision.provenance = r_.provenance;
-      if (auto s = r_.store->put_decision(*task.key, decision); !s.ok()) r_.log.trace("tuner", s.error().text());
-    }
+  // As soon as it is known, so that a kill loses nothing; as unfinished until it has held up in the whole
+  // model.
+  void put_winner(const Task& task) {
+    GroupOutcome g = outcome_of(task);
+    g.state = State::kPartial;
+    keep(task, g);
+  }
+
+  void keep(const Task& task, const GroupOutcome& g) {
+    if (!r_.store || !task.key || task.known || !task.usable) return;
+    Decision decision;
+    decision.state = g.state;
+    decision.family = task.family->name;
+    decision.family_version = task.family->version;
+    decision.params = g.params.text();
+    decision.evidence = g.evidence;
+    decision.provenance = r_.provenance;
+    if (auto s = r_.store->put_decision(*task.key, decision); !s.ok())
+      r_.log.trace("tuner", s.error().text());
   }
 
   const TuneRequest& r_;
-  exec::ConstantStore& constants_;
-  ThreadClock thread_clock_;
-  base::Clock* const kernel_clock_;
+  Lab& lab_;
   std::vector<Task> tasks_;
   int64_t begin_ns_ = 0;
   int64_t out_trials_ = 0, out_failures_ = 0;
-  bool cold_weights_ = false;
 };
 
 }  // namespace
 
-Result<TuneOutcome> tune(const TuneRequest& request, exec::ConstantStore& constants) { return Tuner(request, constants).run(); }
+Result<TuneOutcome> tune(const TuneRequest& request, Lab& lab) { return Tuner(request, lab).run(); }
+
+Result<TuneOutcome> tune(const TuneRequest& request, exec::ConstantStore& constants) {
+  LocalLab::Options options;
+  options.plan = request.plan;
+  options.build = request.build;
+  options.provider = request.provider;
+  options.workers = request.workers;
+  options.clock = request.clock;
+  options.seed = request.seed;
+  options.stop = request.stop;
+  LocalLab lab(options, constants);
+  return tune(request, lab);
+}
 
 }  // namespace frit::tuner

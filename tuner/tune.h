@@ -1,8 +1,8 @@
 // Tunes the groups of a plan: searches each distinct group's space by measuring, commits every trial, and keeps the
 // winners that hold up in the whole model.
 //
-// Called by runtime (on_miss = tune) and by `frit tune`. Variants run in this process; the interface leaves room for an
-// isolated worker (Workbench is what would move there). It must not know models or sessions.
+// Called by runtime (on_miss = tune) and by `frit tune`. What runs variants stands behind Lab and Bench (bench.h): this
+// process, or an isolated worker. It must not know models or sessions.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@
 #include "frit/result.h"
 #include "frit/stop.h"
 #include "fusion/plan.h"
+#include "tuner/bench.h"
 #include "tuner/key.h"
 #include "tuner/records.h"
 #include "tuner/store.h"
@@ -31,7 +32,7 @@ const char* strategy_name(Strategy strategy);
 struct TuneProgress {
   int task = 0, tasks = 0;               // distinct groups, from 1
   std::string label;                     // "conv 3x3 64->64 @56x56"
-  int64_t trial = 0, points = 0;         // measured so far; legal points after pruning
+  int64_t trial = 0, points = 0;         // tried so far, in earlier runs too; legal points after pruning
   double best_ms = 0, heuristic_ms = 0;  // of this group
   double model_ms = 0, model_heuristic_ms = 0;  // sums over all occurrences
   double seconds_left = 0;               // infinity without a budget
@@ -70,7 +71,7 @@ struct GroupOutcome {
 
 struct TuneOutcome {
   std::vector<GroupOutcome> groups;  // parallel to the plan's groups
-  int64_t trials = 0;                // measured now; earlier ones of the same keys were taken from the store
+  int64_t trials = 0;                // tried now; earlier ones of the same keys were taken from the store
   int64_t failures = 0;
   double seconds = 0;
   bool stopped = false;              // by the stop token; a budget that ran out is not a stop
@@ -79,7 +80,8 @@ struct TuneOutcome {
 };
 
 // Errors: kInvalidArgument (budget), kInternal (a plan that cannot be built). A variant that fails is a recorded trial.
-// constants: where the whole-model comparison packs the real weights.
+Result<TuneOutcome> tune(const TuneRequest& request, Lab& lab);
+// In this process. constants: where the whole-model comparison packs the real weights.
 Result<TuneOutcome> tune(const TuneRequest& request, exec::ConstantStore& constants);
 
 // "conv 3x3 64->64 @56x56": a group as people name it.
