@@ -31,9 +31,13 @@ Result<GuardedIo::Area> GuardedIo::make_area(size_t size_bytes, size_t alignment
   FRIT_ASSIGN(out.buffer,
               base::GuardedBuffer::make(before + size_bytes + kRoom, alignment, base::GuardSide::kFront));
   out.data = out.buffer.data() + before;
-  std::memset(out.buffer.data(), fill, before);
-  std::memset(out.data + size_bytes, fill, kRoom);
+  fill_fence(out, fill);
   return out;
+}
+
+void GuardedIo::fill_fence(const Area& area, uint8_t fill) {
+  std::memset(area.buffer.data(), fill, static_cast<size_t>(area.data - area.buffer.data()));
+  std::memset(area.data + area.size_bytes, fill, kRoom);
 }
 
 Result<GuardedIo> GuardedIo::make(const exec::ExecPlan& plan, const std::vector<graph::HostTensor>& inputs,
@@ -60,6 +64,17 @@ Result<GuardedIo> GuardedIo::make(const exec::ExecPlan& plan, const std::vector<
 void GuardedIo::poison_outputs() {
   for (const Area& area : out_)
     if (area.size_bytes > 0) std::memset(area.data, 0xff, area.size_bytes);
+}
+
+void GuardedIo::restore() {
+  for (const Area& area : out_) {
+    if (area.data != area.buffer.data()) fill_fence(area, kOutputFill);
+  }
+  for (size_t k = 0; k < in_.size(); ++k) {
+    if (in_[k].data != in_[k].buffer.data()) fill_fence(in_[k], kInputFill);
+    if (in_[k].size_bytes > 0) std::memcpy(in_[k].data, contents_[k].bytes(), in_[k].size_bytes);
+  }
+  poison_outputs();
 }
 
 Status GuardedIo::check_fence(const Area& area, uint8_t fill, const char* what, size_t number) {

@@ -28,6 +28,8 @@ class GuardedIo {
   const std::vector<void*>& outputs() const { return outputs_; }
 
   void poison_outputs();
+  // After a check that failed: fences and inputs as they were, so that the next one is not blamed.
+  void restore();
   // kInternal where something outside of an output was written, or an input.
   Status check() const;
 
@@ -38,6 +40,7 @@ class GuardedIo {
     size_t size_bytes = 0;
   };
   static Result<Area> make_area(size_t size_bytes, size_t alignment, Fence fence, uint8_t fill);
+  static void fill_fence(const Area& area, uint8_t fill);
   static Status check_fence(const Area& area, uint8_t fill, const char* what, size_t number);
 
   std::vector<Area> in_, out_;

@@ -58,23 +58,8 @@ void add_corners(const Extents& shape, std::vector<int64_t>& out) {
   }
 }
 
-// The last elements as they lie in memory, and the last box of the two innermost axes: whatever shape a tile
-// has, its last one lies in there.
-void add_last_tile(const Extents& shape, const graph::Layout& layout, std::vector<int64_t>& out) {
-  const Extents strides = stored_strides(shape, layout);
-  std::vector<size_t> order(shape.size());  // outermost in memory first
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return strides[a] > strides[b]; });
-  const int64_t n = product(shape);
-  for (int64_t i = std::max<int64_t>(0, n - kLastTile); i < n; ++i) {
-    Extents at(shape.size(), 0);
-    int64_t rest = i;
-    for (size_t k = order.size(); k-- > 0;) {
-      at[order[k]] = rest % shape[order[k]];
-      rest /= shape[order[k]];
-    }
-    out.push_back(flatten(at, shape));
-  }
+// The last box of about a tile's size that is widest along the last axis of `order`.
+void add_last_box(const Extents& shape, const std::vector<size_t>& order, std::vector<int64_t>& out) {
   Extents first(shape.size(), 0);
   int64_t left = kLastTile;
   for (size_t k = order.size(); k-- > 0;) {
@@ -93,6 +78,27 @@ void add_last_tile(const Extents& shape, const graph::Layout& layout, std::vecto
       --k;
     }
     if (k == 0) break;
+  }
+}
+
+// The last elements as they lie in memory, and the last boxes along the axes and along memory: whatever shape
+// a tile has, its last one lies in one of them.
+void add_last_tile(const Extents& shape, const graph::Layout& layout, std::vector<int64_t>& out) {
+  const Extents strides = stored_strides(shape, layout);
+  std::vector<size_t> order(shape.size());  // outermost first
+  std::iota(order.begin(), order.end(), size_t{0});
+  add_last_box(shape, order, out);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return strides[a] > strides[b]; });
+  if (!layout.is_plain()) add_last_box(shape, order, out);
+  const int64_t n = product(shape);
+  for (int64_t i = std::max<int64_t>(0, n - kLastTile); i < n; ++i) {
+    Extents at(shape.size(), 0);
+    int64_t rest = i;
+    for (size_t k = order.size(); k-- > 0;) {
+      at[order[k]] = rest % shape[order[k]];
+      rest /= shape[order[k]];
+    }
+    out.push_back(flatten(at, shape));
   }
 }
 

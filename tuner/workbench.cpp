@@ -53,6 +53,13 @@ Result<fusion::Plan> plan_of(const fusion::PlanGroup& source, uint64_t seed) {
 
 Verdict failed(Outcome outcome, const Error& error) { return {outcome, error.text()}; }
 
+Verdict check_fences(GuardedIo& io) {
+  const Status s = io.check();
+  if (s.ok()) return {};
+  io.restore();
+  return failed(Outcome::kOutOfBounds, s.error());
+}
+
 }  // namespace
 
 double Variant::median_ns() const { return median(samples_ns); }
@@ -127,7 +134,7 @@ Verdict Workbench::sample(Variant& variant) {
   auto& own = static_cast<Runnable&>(variant);
   if (own.samples_ns.empty()) {  // warm-up; and the last moment to notice that it writes where it must not
     if (Status s = run(*own.context, *io_); !s.ok()) return failed(Outcome::kRunError, s.error());
-    if (Status s = io_->check(); !s.ok()) return failed(Outcome::kOutOfBounds, s.error());
+    if (Verdict v = check_fences(*io_); !v.ok()) return v;
   }
   const auto time = sampler_.sample(
       own.runs, [&] { return run(*own.context, *io_); },
@@ -139,7 +146,7 @@ Verdict Workbench::sample(Variant& variant) {
 
 Verdict Workbench::verify(Variant& variant) {
   if (!reference_) {
-    auto made = Reference::make(plan_->graph, inputs_, options_.seed);
+    auto made = Reference::make(plan_->graph, inputs_, options_.seed, options_.check_work);
     if (!made.ok())
       return failed(Outcome::kWrongAnswer, made.error());  // what cannot be checked is not stored
     reference_.emplace(*std::move(made));
@@ -158,7 +165,7 @@ Verdict Workbench::check(Variant& variant, GuardedIo& io) {
   io.poison_outputs();
   if (Status s = run(*static_cast<Runnable&>(variant).context, io); !s.ok())
     return failed(Outcome::kRunError, s.error());
-  if (Status s = io.check(); !s.ok()) return failed(Outcome::kOutOfBounds, s.error());
+  if (Verdict v = check_fences(io); !v.ok()) return v;
   const double bound = options_.build.numerics == Numerics::kStrict    ? 1e-5
                        : options_.build.numerics == Numerics::kDefault ? 1e-4
                                                                        : 2e-2;

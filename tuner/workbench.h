@@ -28,6 +28,7 @@ class Workbench final : public Bench {
     base::PoolLease* workers = nullptr;  // null: one thread
     bool cold_weights = false;  // in the model, weights come from memory: they are evicted before each run
     bool closed_pages = false;  // checks with pages without access: only where a fault may end the process
+    int64_t check_work = Reference::kMaxWork;  // beyond it, outputs are checked at chosen elements
     uint64_t seed = 1;
   };
   static Result<std::unique_ptr<Workbench>> make(const fusion::PlanGroup& group, const Options& options);
