@@ -66,18 +66,21 @@ int bench(const BenchArgs& args) {
 
 void add_bench(CLI::App& app, Invocation& invocation) {
   auto args = std::make_shared<BenchArgs>();
-  CLI::App* verb = app.add_subcommand("bench", "time a model; never tunes");
-  verb->add_option("MODEL", args->model, "an ONNX file")->required();
+  CLI::App* verb = app.add_subcommand("bench", "time a model; never tunes")->group("Run");
+  verb->add_option("MODEL", args->model, "an ONNX file")->required()->type_name("");
   add_common(*verb, args->common);
   add_inputs(*verb, args->inputs);
-  verb->add_option("--time", args->time, "how long to measure");
-  verb->add_option("--repeat", args->repeat, "runs at least")->check(CLI::PositiveNumber);
+  verb->add_option("--time", args->time, "how long to measure, default 3s")->type_name("TIME");
+  verb->add_option("--repeat", args->repeat, "runs at least, default 10")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
   verb->add_flag("--profile", args->profile,
                  "time, share, GFLOP/s and GB/s of each group, the slowest first");
-  verb->add_option("--trace", args->trace, "write what took how long, for chrome://tracing or Perfetto");
+  verb->add_option("--trace", args->trace, "write what took how long, for chrome://tracing or Perfetto")
+      ->type_name("FILE");
   verb->footer(
-      "examples:\n  frit bench resnet50.onnx --threads 1 --profile\n  frit bench bert.onnx --shape batch=1 "
-      "--shape seq=128 --json");
+      "examples:\n  frit bench resnet50.onnx --threads 1 --profile\n"
+      "  frit bench resnet50.onnx --shape x=1x3x224x224 --json");
   verb->callback([args, &invocation] { invocation.action = [args] { return bench(*args); }; });
 }
 

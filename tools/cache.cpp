@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/seams.h"
 #include "base/text.h"
+#include "base/try.h"
 #include "codegen/families/family.h"
 #include "common.h"
 #include "inputs.h"
@@ -62,7 +63,17 @@ Result<std::unique_ptr<Open>> open(const CacheArgs& args, bool writes) {
   options.leave_bad_file = !writes;
   for (const auto& family : codegen::family_table())
     options.families.push_back({family.name, family.version});
+  // A verb that writes must not write to a stand-in in memory and say that it is done.
+  const auto usable = [&]() -> Status {
+    const tuner::StoreStatus status = out->store->status();
+    if (!writes || status.mode == tuner::StoreMode::kReadWrite) return {};
+    if (status.held)
+      return make_error(Code::kBusy, "cache " + place.path + " is held by another process")
+          .hinted("try again");
+    return make_error(Code::kIo, "cache " + place.path + " cannot be written");
+  };
   out->store = tuner::Store::open(options, {out->clock, out->files, out->process, base::Logger(out->sink)});
+  FRIT_TRY(usable());
   return out;
 }
 
@@ -400,39 +411,59 @@ int prune(const CacheArgs& args) {
 
 void add_cache(CLI::App& app, Invocation& invocation) {
   auto args = std::make_shared<CacheArgs>();
-  CLI::App* verb = app.add_subcommand("cache", "look into the tuning cache, move decisions in and out");
+  CLI::App* verb =
+      app.add_subcommand("cache", "look into the tuning cache, move decisions in and out")->group("Fleet");
   verb->require_subcommand(1);
-  auto sub = [&](const char* name, const char* what, int (*action)(const CacheArgs&)) {
+  auto sub = [&](const char* name, const char* what, int (*action)(const CacheArgs&),
+                 const std::string& examples) {
     CLI::App* s = verb->add_subcommand(name, what);
-    s->add_option("--cache", args->common.cache, "a file or a folder");
+    s->add_option("--cache", args->common.cache, "a file or a folder")->type_name("PLACE");
     s->add_flag("--json", args->common.json, "one JSON object on stdout");
+    s->footer("examples:\n" + examples);
     s->callback(
         [args, action, &invocation] { invocation.action = [args, action] { return action(*args); }; });
     return s;
   };
-  sub("ls", "all records", ls);
-  sub("show", "everything about a key", show)
+  sub("ls", "all records", ls, "  frit cache ls\n  frit cache ls --json");
+  sub("show", "everything about a key", show, "  frit cache show 3f9a\n  frit cache show 3f9a --json")
       ->add_option("KEY", args->key, "the first digits of its hash")
-      ->required();
+      ->required()
+      ->type_name("");
   CLI::App* why_verb =
-      sub("why", "for each kernel of a model: hit, or what differs from the nearest record", why);
-  why_verb->add_option("MODEL", args->model, "an ONNX file")->required();
-  why_verb->add_option("--threads", args->common.threads);
-  why_verb->add_option("--target", args->common.target);
-  why_verb->add_option("--numerics", args->common.numerics);
-  why_verb->add_option("--shape", args->inputs.shapes)->allow_extra_args(false);
-  sub("stats", "counts", stats);
-  sub("verify", "checks integrity and checksums; exit code 3 where something is wrong", verify);
-  CLI::App* export_verb = sub("export", "decisions and plan records as one file", export_pack);
-  export_verb->add_option("FILE", args->file)->required();
+      sub("why", "for each kernel of a model: hit, or what differs from the nearest record", why,
+          "  frit cache why resnet50.onnx --threads 1\n  frit cache why resnet50.onnx --json");
+  why_verb->add_option("MODEL", args->model, "an ONNX file")->required()->type_name("");
+  why_verb
+      ->add_option("--threads", args->common.threads,
+                   "of one run; 0 (default): as many as this process may run")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+  why_verb->add_option("--target", args->common.target, "cpu (default), or a baseline such as cpu:x86-64-v3")
+      ->type_name("NAME");
+  why_verb->add_option("--numerics", args->common.numerics, "strict, default or fast")->type_name("POLICY");
+  why_verb->add_option("--shape", args->inputs.shapes, "NAME=1x128 for an input, NAME=128 for a dimension")
+      ->allow_extra_args(false)
+      ->type_name("SHAPE");
+  sub("stats", "counts", stats, "  frit cache stats\n  frit cache stats --cache other.sqlite --json");
+  sub("verify", "checks integrity and checksums; exit code 3 where something is wrong", verify,
+      "  frit cache verify\n  frit cache verify --cache other.sqlite");
+  CLI::App* export_verb =
+      sub("export", "decisions and plan records as one file", export_pack,
+          "  frit cache export winners.fritpack\n  frit cache export all.fritpack --objects");
+  export_verb->add_option("FILE", args->file, "the pack to write")->required()->type_name("");
   export_verb->add_flag("--objects", args->with_objects, "machine code too");
-  CLI::App* import_verb = sub("import", "decisions and plan records of a file", import_pack);
-  import_verb->add_option("FILE", args->file)->required();
+  CLI::App* import_verb =
+      sub("import", "decisions and plan records of a file", import_pack,
+          "  frit cache import winners.fritpack\n  frit cache import all.fritpack --trust-objects");
+  import_verb->add_option("FILE", args->file, "a pack that frit cache export wrote")
+      ->required()
+      ->type_name("");
   import_verb->add_flag("--trust-objects", args->trust_objects,
                         "take its machine code too: your own word for this file");
-  CLI::App* prune_verb = sub("prune", "drops what was not used for longest", prune);
-  prune_verb->add_option("--max-mb", args->max_mb, "size to stay below");
-  prune_verb->add_option("--max-age", args->max_age, "drop what was not used for so long");
+  CLI::App* prune_verb = sub("prune", "drops what was not used for longest", prune,
+                             "  frit cache prune --max-mb 100\n  frit cache prune --max-age 2160h");
+  prune_verb->add_option("--max-mb", args->max_mb, "size to stay below")->type_name("N");
+  prune_verb->add_option("--max-age", args->max_age, "drop what was not used for so long")->type_name("TIME");
   verb->footer("examples:\n  frit cache ls\n  frit cache export winners.fritpack");
 }
 

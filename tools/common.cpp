@@ -16,21 +16,26 @@
 namespace frit::tools {
 
 void add_common(CLI::App& app, CommonOptions& o, bool with_threads) {
-  app.add_option("--target", o.target, "cpu, or a baseline such as cpu:x86-64-v3");
-  app.add_option("--cache", o.cache, "tuning cache: a file, a folder, or off");
-  app.add_option("--numerics", o.numerics, "strict, default or fast");
+  app.add_option("--target", o.target, "cpu (default), or a baseline such as cpu:x86-64-v3")
+      ->type_name("NAME");
+  app.add_option("--cache", o.cache, "tuning cache: a file, a folder, or off")->type_name("PLACE");
+  app.add_option("--numerics", o.numerics, "strict, default or fast")->type_name("POLICY");
   if (with_threads)
-    app.add_option("--threads", o.threads, "threads of one run; 0: as many as this process may run")
+    app.add_option("--threads", o.threads, "of one run; 0 (default): as many as this process may run")
+        ->type_name("N")
         ->check(CLI::NonNegativeNumber);
   app.add_flag("--json", o.json, "one JSON object on stdout");
   app.add_flag("--verbose", o.verbose, "also what a developer of frit wants to know");
 }
 
 void add_inputs(CLI::App& app, InputOptions& o) {
-  app.add_option("--input", o.inputs, "NAME=file.npy, file.pb, random:SEED, ones or zeros")
+  app.add_option("--input", o.inputs, "NAME=VALUE: file.npy, file.pb, random:SEED, ones or zeros")
+      ->type_name("INPUT")
       ->allow_extra_args(false);
-  app.add_option("--shape", o.shapes, "NAME=1x128 for an input or a dimension")->allow_extra_args(false);
-  app.add_option("--seed", o.seed, "of inputs that are not given");
+  app.add_option("--shape", o.shapes, "NAME=1x128 for an input, NAME=128 for a dimension")
+      ->type_name("SHAPE")
+      ->allow_extra_args(false);
+  app.add_option("--seed", o.seed, "of inputs that are not given, default 1")->type_name("N");
 }
 
 Result<Numerics> parse_numerics(const std::string& text) {

@@ -21,10 +21,14 @@ int devices(const CommonOptions& common) {
   base::SystemProcess process;
   base::SystemEnvironment environment;
   device::DoctorReport report = device::examine(files, process, environment);
-  const tuner::Place place = tuner::resolve_place(common.cache.empty() ? std::nullopt : std::optional<std::string>(common.cache), environment, files, process);
+  const tuner::Place place =
+      tuner::resolve_place(common.cache.empty() ? std::nullopt : std::optional<std::string>(common.cache),
+                           environment, files, process);
   device::DoctorRow cache;
   cache.topic = "cache";
-  cache.value = place.kind == tuner::Place::Kind::kFile ? place.path + " (" + place.source + ")" : place.kind == tuner::Place::Kind::kOff ? "off" : "memory";
+  cache.value = place.kind == tuner::Place::Kind::kFile  ? place.path + " (" + place.source + ")"
+                : place.kind == tuner::Place::Kind::kOff ? "off"
+                                                         : "memory";
   cache.hint = place.note;
   if (place.kind != tuner::Place::Kind::kFile) cache.verdict = device::Verdict::kNote;
   report.rows.push_back(cache);
@@ -33,7 +37,11 @@ int devices(const CommonOptions& common) {
   for (const auto& row : report.rows) {
     bad = bad || row.verdict == device::Verdict::kBad;
     if (common.json) {
-      rows.push_back({{"topic", row.topic}, {"verdict", device::verdict_name(row.verdict)}, {"value", row.value}, {"details", row.details}, {"hint", row.hint}});
+      rows.push_back({{"topic", row.topic},
+                      {"verdict", device::verdict_name(row.verdict)},
+                      {"value", row.value},
+                      {"details", row.details},
+                      {"hint", row.hint}});
       continue;
     }
     std::printf("%-5s %-18s %s\n", device::verdict_name(row.verdict), row.topic.c_str(), row.value.c_str());
@@ -41,7 +49,12 @@ int devices(const CommonOptions& common) {
     if (!row.hint.empty()) std::printf("      %-18s   hint: %s\n", "", row.hint.c_str());
   }
   if (common.json)
-    std::printf("%s\n", nlohmann::ordered_json{{"schema", "frit/devices/1"}, {"target", report.host.text()}, {"threads", report.threads}, {"rows", rows}}.dump(2).c_str());
+    std::printf("%s\n", nlohmann::ordered_json{{"schema", "frit/devices/1"},
+                                               {"target", report.host.text()},
+                                               {"threads", report.threads},
+                                               {"rows", rows}}
+                            .dump(2)
+                            .c_str());
   return bad ? kNo : kDone;
 }
 
@@ -49,8 +62,9 @@ int devices(const CommonOptions& common) {
 
 void add_devices(CLI::App& app, Invocation& invocation) {
   auto args = std::make_shared<CommonOptions>();
-  CLI::App* verb = app.add_subcommand("devices", "what this machine is, and what would stop frit here");
-  verb->add_option("--cache", args->cache, "tuning cache: a file, a folder, or off");
+  CLI::App* verb = app.add_subcommand("devices", "what this machine is, and what would stop frit here")
+                       ->group("Understand");
+  verb->add_option("--cache", args->cache, "tuning cache: a file, a folder, or off")->type_name("PLACE");
   verb->add_flag("--json", args->json, "one JSON object on stdout");
   verb->footer("examples:\n  frit devices\n  frit devices --json");
   verb->callback([args, &invocation] { invocation.action = [args] { return devices(*args); }; });

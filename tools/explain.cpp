@@ -1,5 +1,5 @@
-// frit explain: every step of the lowering, made visible: passes, groups, one kernel's graph, loops, LLVM IR and assembly,
-// its space of choices; and a picture of the plan.
+// frit explain: every step of the lowering, made visible: passes, groups, one kernel's graph, loops, LLVM IR
+// and assembly, its space of choices; and a picture of the plan.
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -86,14 +86,26 @@ int print_passes(const ExplainArgs& args, const Explained& e) {
   for (const auto& r : *reports) {
     if (!r.changed) continue;
     if (args.common.json)
-      rows.push_back({{"pass", r.pass}, {"nodes_before", r.nodes_before}, {"nodes_after", r.nodes_after}, {"flops_before", r.flops_before}, {"flops_after", r.flops_after},
-                      {"bytes_before", r.bytes_before}, {"bytes_after", r.bytes_after}, {"ms", r.ms}});
+      rows.push_back({{"pass", r.pass},
+                      {"nodes_before", r.nodes_before},
+                      {"nodes_after", r.nodes_after},
+                      {"flops_before", r.flops_before},
+                      {"flops_after", r.flops_after},
+                      {"bytes_before", r.bytes_before},
+                      {"bytes_after", r.bytes_after},
+                      {"ms", r.ms}});
     else
-      std::printf("%-20s %5d -> %5d %9.1f -> %9.1f %9.2f -> %9.2f %6.2f ms\n", r.pass.c_str(), r.nodes_before, r.nodes_after, r.flops_before * 1e-6, r.flops_after * 1e-6,
-                  r.bytes_before * 1e-6, r.bytes_after * 1e-6, r.ms);
+      std::printf("%-20s %5d -> %5d %9.1f -> %9.1f %9.2f -> %9.2f %6.2f ms\n", r.pass.c_str(), r.nodes_before,
+                  r.nodes_after, r.flops_before * 1e-6, r.flops_after * 1e-6, r.bytes_before * 1e-6,
+                  r.bytes_after * 1e-6, r.ms);
   }
   if (args.common.json) {
-    std::printf("%s\n", json{{"schema", "frit/explain-passes/1"}, {"nodes_before", before}, {"nodes_after", graph.nodes.size()}, {"passes", rows}}.dump(2).c_str());
+    std::printf("%s\n", json{{"schema", "frit/explain-passes/1"},
+                             {"nodes_before", before},
+                             {"nodes_after", graph.nodes.size()},
+                             {"passes", rows}}
+                            .dump(2)
+                            .c_str());
     return kDone;
   }
   std::printf("\n%zu nodes -> %zu nodes. What each pass is for:\n", before, graph.nodes.size());
@@ -102,7 +114,9 @@ int print_passes(const ExplainArgs& args, const Explained& e) {
 }
 
 std::string label_of(const fusion::PlanGroup& group) {
-  return group.family.empty() ? "host op " + (group.group.node_names.empty() ? std::string() : group.group.node_names[0]) : tuner::group_label(group.group, group.family);
+  return group.family.empty()
+             ? "host op " + (group.group.node_names.empty() ? std::string() : group.group.node_names[0])
+             : tuner::group_label(group.group, group.family);
 }
 
 int print_groups(const ExplainArgs& args, const fusion::Plan& plan) {
@@ -110,46 +124,75 @@ int print_groups(const ExplainArgs& args, const fusion::Plan& plan) {
   for (size_t k = 0; k < plan.groups.size(); ++k) {
     const auto& g = plan.groups[k];
     if (args.common.json) {
-      groups.push_back({{"group", k}, {"family", g.family}, {"label", label_of(g)}, {"load_time", g.load_time}, {"nodes", g.group.node_names}});
+      groups.push_back({{"group", k},
+                        {"family", g.family},
+                        {"label", label_of(g)},
+                        {"load_time", g.load_time},
+                        {"nodes", g.group.node_names}});
       continue;
     }
     std::string names = base::join(g.group.node_names, " ");
-    std::printf("%3zu  %-12s %-46s %2zu nodes  %s\n", k, g.family.empty() ? "host" : g.family.c_str(), label_of(g).c_str(), g.nodes.size(), names.substr(0, 100).c_str());
+    std::printf("%3zu  %-12s %-46s %2zu nodes  %s\n", k, g.family.empty() ? "host" : g.family.c_str(),
+                label_of(g).c_str(), g.nodes.size(), names.substr(0, 100).c_str());
   }
   if (!args.common.json) std::printf("\nedges between groups: why fused, why cut\n");
   for (const auto& e : plan.edges) {
     if (args.common.json) {
-      edges.push_back({{"producer", e.producer}, {"consumer", e.consumer}, {"fused", e.fused}, {"bytes_saved", e.bytes_saved}, {"us_fused", e.seconds_fused * 1e6}, {"us_cut", e.seconds_cut * 1e6}, {"reason", e.reason}});
+      edges.push_back({{"producer", e.producer},
+                       {"consumer", e.consumer},
+                       {"fused", e.fused},
+                       {"bytes_saved", e.bytes_saved},
+                       {"us_fused", e.seconds_fused * 1e6},
+                       {"us_cut", e.seconds_cut * 1e6},
+                       {"reason", e.reason}});
       continue;
     }
-    std::printf("%3d -> %-3d  %-5s  %9.1f KB  %s", e.producer, e.consumer, e.fused ? "fused" : "cut", e.bytes_saved / 1024, e.reason.c_str());
-    if (e.seconds_fused > 0) std::printf("  (model: %.1f us together, %.1f us apart)", e.seconds_fused * 1e6, e.seconds_cut * 1e6);
+    std::printf("%3d -> %-3d  %-5s  %9.1f KB  %s", e.producer, e.consumer, e.fused ? "fused" : "cut",
+                e.bytes_saved / 1024, e.reason.c_str());
+    if (e.seconds_fused > 0)
+      std::printf("  (model: %.1f us together, %.1f us apart)", e.seconds_fused * 1e6, e.seconds_cut * 1e6);
     std::printf("\n");
   }
   const auto& s = plan.summary;
   if (args.common.json)
-    std::printf("%s\n", json{{"schema", "frit/explain-groups/1"}, {"groups", groups}, {"edges", edges}, {"launches_unfused", s.launches_unfused}, {"launches", s.launches},
-                             {"bytes_unfused", s.bytes_unfused}, {"bytes", s.bytes}, {"duplicated_nodes", s.duplicated_nodes}, {"duplicated_flops", s.duplicated_flops}}.dump(2).c_str());
+    std::printf("%s\n", json{{"schema", "frit/explain-groups/1"},
+                             {"groups", groups},
+                             {"edges", edges},
+                             {"launches_unfused", s.launches_unfused},
+                             {"launches", s.launches},
+                             {"bytes_unfused", s.bytes_unfused},
+                             {"bytes", s.bytes},
+                             {"duplicated_nodes", s.duplicated_nodes},
+                             {"duplicated_flops", s.duplicated_flops}}
+                            .dump(2)
+                            .c_str());
   else
-    std::printf("\nkernel launches %d -> %d, memory traffic %.1f -> %.1f MB; %d nodes (index maps) are repeated, %.3g FLOP with them\n", s.launches_unfused, s.launches,
-                s.bytes_unfused * 1e-6, s.bytes * 1e-6, s.duplicated_nodes, s.duplicated_flops);
+    std::printf(
+        "\nkernel launches %d -> %d, memory traffic %.1f -> %.1f MB; %d nodes (index maps) are repeated, "
+        "%.3g FLOP with them\n",
+        s.launches_unfused, s.launches, s.bytes_unfused * 1e-6, s.bytes * 1e-6, s.duplicated_nodes,
+        s.duplicated_flops);
   return kDone;
 }
 
 int write_dot(const std::string& path, const fusion::Plan& plan) {
   std::string out = "digraph plan {\n  node [shape=box fontname=\"Helvetica\" fontsize=10 style=filled];\n";
   std::map<graph::ValueId, size_t> made;
-  const std::map<std::string, const char*> colours = {{"conv", "#cfe2f3"}, {"depthwise", "#d0e0e3"}, {"matmul", "#d9d2e9"}, {"normalize", "#d9ead3"}, {"reduce", "#d9ead3"}, {"pool", "#fff2cc"}, {"pointwise", "#eeeeee"}, {"", "#f4cccc"}};
+  const std::map<std::string, const char*> colours = {
+      {"conv", "#cfe2f3"},   {"depthwise", "#d0e0e3"}, {"matmul", "#d9d2e9"},    {"normalize", "#d9ead3"},
+      {"reduce", "#d9ead3"}, {"pool", "#fff2cc"},      {"pointwise", "#eeeeee"}, {"", "#f4cccc"}};
   for (size_t k = 0; k < plan.groups.size(); ++k) {
     const auto& g = plan.groups[k];
     auto colour = colours.find(g.family);
     std::string label = label_of(g);
     for (char& c : label)
       if (c == '"') c = '\'';
-    out += text_of("  g", k, " [label=\"", k, ": ", label, "\\n", g.nodes.size(), " nodes\" fillcolor=\"", colour == colours.end() ? "#ffffff" : colour->second, "\"];\n");
+    out += text_of("  g", k, " [label=\"", k, ": ", label, "\\n", g.nodes.size(), " nodes\" fillcolor=\"",
+                   colour == colours.end() ? "#ffffff" : colour->second, "\"];\n");
     for (graph::ValueId v : g.inputs)
       if (auto it = made.find(v); it != made.end())
-        out += text_of("  g", it->second, " -> g", k, " [label=\"", graph::type_text(plan.graph.value(v).type), "\" fontsize=8];\n");
+        out += text_of("  g", it->second, " -> g", k, " [label=\"",
+                       graph::type_text(plan.graph.value(v).type), "\" fontsize=8];\n");
     for (graph::ValueId v : g.outputs) made[v] = k;
   }
   out += "}\n";
@@ -162,14 +205,18 @@ int write_dot(const std::string& path, const fusion::Plan& plan) {
 
 int print_kernel(const ExplainArgs& args, Explained& e, const fusion::Plan& plan) {
   if (args.kernel < 0 || args.kernel >= static_cast<int>(plan.groups.size()))
-    return wrong_use(text_of("--kernel ", args.kernel, " is not a group of the plan, which has 0 to ", plan.groups.size() - 1), "frit explain MODEL --groups lists them");
+    return wrong_use(text_of("--kernel ", args.kernel, " is not a group of the plan, which has 0 to ",
+                             plan.groups.size() - 1),
+                     "frit explain MODEL --groups lists them");
   const auto& group = plan.groups[static_cast<size_t>(args.kernel)];
   if (args.emit == "graph") {
     std::printf("%s", group.group.text().c_str());
     return kDone;
   }
   const codegen::Family* family = codegen::family_named(group.family);
-  if (!family) return wrong_use(text_of("group ", args.kernel, " is a host op and has no kernel"), "--emit graph shows it");
+  if (!family)
+    return wrong_use(text_of("group ", args.kernel, " is a host op and has no kernel"),
+                     "--emit graph shows it");
   const codegen::BuildContext& context = e.setup.build;
   if (args.space) {
     const codegen::Space space = family->space(group.group, context);
@@ -181,8 +228,10 @@ int print_kernel(const ExplainArgs& args, Explained& e, const fusion::Plan& plan
       std::printf("  %-8s%-40s %s\n", dim.name.c_str(), values.c_str(), dim.meaning.c_str());
     }
     for (const auto& c : space.constraints) std::printf("  where %s\n", c.text.c_str());
-    std::printf("%lld points, %zu legal, %lld after the cost model's pruning; heuristic: %s\n", static_cast<long long>(space.raw_size()), space.enumerate().size(),
-                static_cast<long long>(search.points()), family->heuristic(group.group, context).text().c_str());
+    std::printf("%lld points, %zu legal, %lld after the cost model's pruning; heuristic: %s\n",
+                static_cast<long long>(space.raw_size()), space.enumerate().size(),
+                static_cast<long long>(search.points()),
+                family->heuristic(group.group, context).text().c_str());
     return kDone;
   }
   codegen::Params params = family->heuristic(group.group, context);
@@ -206,7 +255,8 @@ int print_kernel(const ExplainArgs& args, Explained& e, const fusion::Plan& plan
     if (!compiler.ok()) return fail(compiler.error());
     for (const auto* phases : {&program->prepare, &program->phases})
       for (const auto& phase : *phases) {
-        auto text = (*compiler)->compile(loop::print(phase.fn), e.runtime->target().text(), "emit=" + args.emit);
+        auto text =
+            (*compiler)->compile(loop::print(phase.fn), e.runtime->target().text(), "emit=" + args.emit);
         if (!text.ok()) return fail(text.error());
         std::printf("%s\n", text->c_str());
       }
@@ -235,17 +285,21 @@ int explain(const ExplainArgs& args) {
 
 void add_explain(CLI::App& app, Invocation& invocation) {
   auto args = std::make_shared<ExplainArgs>();
-  CLI::App* verb = app.add_subcommand("explain", "every step from the file to machine code");
-  verb->add_option("MODEL", args->model, "an ONNX file")->required();
+  CLI::App* verb =
+      app.add_subcommand("explain", "every step from the file to machine code")->group("Understand");
+  verb->add_option("MODEL", args->model, "an ONNX file")->required()->type_name("");
   add_common(*verb, args->common);
-  verb->add_option("--shape", args->inputs.shapes, "NAME=1x128 for an input or a dimension")->allow_extra_args(false);
+  verb->add_option("--shape", args->inputs.shapes, "NAME=1x128 for an input, NAME=128 for a dimension")
+      ->type_name("SHAPE")
+      ->allow_extra_args(false);
   verb->add_flag("--passes", args->passes, "what each graph pass changed");
   verb->add_flag("--groups", args->groups, "the groups, and why each edge was fused or cut");
-  verb->add_option("--kernel", args->kernel, "one group, by its number");
-  verb->add_option("--emit", args->emit, "with --kernel: graph, loop, llvm or asm")->default_str("loop");
+  verb->add_option("--kernel", args->kernel, "one group, by its number")->type_name("K");
+  verb->add_option("--emit", args->emit, "with --kernel: graph, loop, llvm or asm")->type_name("STEP");
   verb->add_flag("--space", args->space, "with --kernel: what the tuner may choose");
-  verb->add_option("--dot", args->dot, "draw the plan into this file, for Graphviz");
-  verb->footer("examples:\n  frit explain resnet50.onnx --groups\n  frit explain resnet50.onnx --kernel 3 --emit asm");
+  verb->add_option("--dot", args->dot, "draw the plan into this file, for Graphviz")->type_name("FILE");
+  verb->footer(
+      "examples:\n  frit explain resnet50.onnx --groups\n  frit explain resnet50.onnx --kernel 3 --emit asm");
   verb->callback([args, &invocation] {
     if (args->emit.empty()) args->emit = "loop";
     invocation.action = [args] { return explain(*args); };

@@ -60,7 +60,9 @@ int main(int argc, char** argv) {
                                         std::to_string(FRIT_VERSION_MINOR) + "." +
                                         std::to_string(FRIT_VERSION_PATCH));
   app.require_subcommand(1);
-  app.footer("examples:\n  frit run resnet50.onnx\n  frit explain resnet50.onnx --groups");
+  app.footer(
+      "examples:\n  frit zoo make resnet50 -o resnet50.onnx\n  frit run resnet50.onnx\n\nfrit VERB --help "
+      "shows a verb's options.");
   Invocation invocation;
   add_run(app, invocation);
   add_bench(app, invocation);

@@ -12,17 +12,26 @@ FRIT_FULL_PACKAGES=(g++-aarch64-linux-gnu qemu-user)
 
 # install_packages NAME...: installs those that are missing; needs root or sudo only when something is.
 install_packages() {
-  local missing=() name
+  local missing=() unknown=() name
   for name in "$@"; do
     dpkg-query -W -f='${Status}' "$name" 2>/dev/null | grep -q 'ok installed' || missing+=("$name")
   done
   [ ${#missing[@]} -eq 0 ] && return 0
   echo "installing: ${missing[*]}" >&2
-  local as_root=()
+  local as_root=(env)
   if [ "$(id -u)" -ne 0 ]; then
     command -v sudo >/dev/null || { echo "error: root or sudo is needed to install: ${missing[*]}" >&2; return 1; }
-    as_root=(sudo)
+    as_root=(sudo env)
   fi
   "${as_root[@]}" apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  for name in "${missing[@]}"; do
+    apt-cache show --no-all-versions "$name" >/dev/null 2>&1 || unknown+=("$name")
+  done
+  if [ ${#unknown[@]} -ne 0 ]; then
+    echo "error: the package sources of this machine do not have: ${unknown[*]}" >&2
+    echo "hint: Debian 12 or later has them in main (llvm-19 since a point release: bookworm as it is on the mirrors" >&2
+    echo "hint: today); Ubuntu 24.04 or later in universe, llvm-19 in noble-updates" >&2
+    return 1
+  fi
+  "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }

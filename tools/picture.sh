@@ -21,6 +21,6 @@ frit=build/release/frit
 work=build/quickstart
 mkdir -p "$work"
 [ -f "$work/$network.onnx" ] || "$frit" zoo make "$network" -o "$work/$network.onnx"
-"$frit" tune "$work/$network.onnx" --threads "$threads" --budget "$budget" --cache "$work/cache.sqlite" --json > "$work/$network.json"
+"$frit" tune "$work/$network.onnx" --threads "$threads" --budget "$budget" --json > "$work/$network.json"
 python3 tools/plot.py "$work/$network.json" -o tools/tuned.svg
 echo "wrote tools/tuned.svg"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# From a fresh machine to a tuned network: installs packages, builds, makes ResNet-50, tunes it for a minute, runs it, and
-# shows what a second process finds.
+# From a fresh machine to a tuned network: installs packages, builds, makes ResNet-50, tunes it for a minute, shows what that
+# won, and what a second process finds.
 #
 # usage: tools/quickstart.sh [--no-install] [--budget 60s] [--threads N]
 #   --no-install  only lists the packages that are needed
@@ -12,8 +12,8 @@ install=1 budget=60s threads=1
 while [ $# -gt 0 ]; do
   case "$1" in
     --no-install) install=0 ;;
-    --budget) budget=$2; shift ;;
-    --threads) threads=$2; shift ;;
+    --budget) budget=${2:?--budget needs a time}; shift ;;
+    --threads) threads=${2:?--threads needs a number}; shift ;;
     *) sed -n '2,6p' "$0" | cut -c3- >&2; exit 2 ;;
   esac
   shift
@@ -29,12 +29,15 @@ cmake --build --preset release -j "$(nproc)"
 
 frit=build/release/frit
 work=build/quickstart
+model=$work/resnet50.onnx
 mkdir -p "$work"
-export FRIT_CACHE=$PWD/$work/cache.sqlite
-[ -f "$work/resnet50.onnx" ] || "$frit" zoo make resnet50 -o "$work/resnet50.onnx"
+[ -f "$model" ] || "$frit" zoo make resnet50 -o "$model"
 echo
-echo "== tuning ResNet-50 on this machine, $threads thread(s), at most $budget =="
-"$frit" tune "$work/resnet50.onnx" --threads "$threads" --budget "$budget"
+echo "== ResNet-50 on this machine: searching for faster kernels, $threads thread(s), at most $budget =="
+"$frit" tune "$model" --threads "$threads" --budget "$budget"
 echo
-echo "== a second process: nothing is searched, nothing is compiled =="
-"$frit" run "$work/resnet50.onnx" --threads "$threads" --repeat 10
+echo "== a second process: it finds everything in the cache, searches nothing, compiles nothing =="
+"$frit" run "$model" --threads "$threads" --repeat 10 --on-miss error
+echo
+echo "next: $frit bench $model --threads $threads --profile   (where the time goes)"
+echo "      $frit explain $model --groups             (what was fused, and why)"

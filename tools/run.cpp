@@ -64,9 +64,12 @@ int run(const RunArgs& args) {
   const SessionStats stats = loaded->session->stats();
   report_session(stats);
   std::fprintf(stderr,
-               "frit: load %.1f ms, first run %.1f ms, median of %lld: %.3f ms; %lld trials, %lld compiles\n",
-               loaded->load_ms, loaded->first_run_ms, static_cast<long long>(loaded->latency.runs),
-               loaded->latency.median_ms, static_cast<long long>(stats.counters.trials),
+               "frit: ready after %.1f ms (load %.1f, first run %.1f), then %.3f ms per run (median of "
+               "%lld); %lld trials, "
+               "%lld compiles\n",
+               loaded->load_ms + loaded->first_run_ms, loaded->load_ms, loaded->first_run_ms,
+               loaded->latency.median_ms, static_cast<long long>(loaded->latency.runs),
+               static_cast<long long>(stats.counters.trials),
                static_cast<long long>(stats.counters.compiles));
   if (args.common.json) std::printf("%s\n", result_json(args.model, *loaded).dump(2).c_str());
   return interrupted() ? interrupted() : kDone;
@@ -76,19 +79,24 @@ int run(const RunArgs& args) {
 
 void add_run(CLI::App& app, Invocation& invocation) {
   auto args = std::make_shared<RunArgs>();
-  CLI::App* verb = app.add_subcommand("run", "run a model, tuning what the cache does not know");
-  verb->add_option("MODEL", args->model, "an ONNX file")->required();
+  CLI::App* verb =
+      app.add_subcommand("run", "run a model, tuning what the cache does not know")->group("Run");
+  verb->add_option("MODEL", args->model, "an ONNX file")->required()->type_name("");
   add_common(*verb, args->common);
   add_inputs(*verb, args->inputs);
-  verb->add_option("--on-miss", args->on_miss, "heuristic, background, tune or error");
-  verb->add_option("--budget", args->budget, "for tuning: 20s, 5m");
-  verb->add_option("--repeat", args->repeat, "runs")->check(CLI::PositiveNumber);
-  verb->add_option("--outputs", args->outputs, "folder for one file per output, made if missing");
-  verb->add_option("--format", args->format, "of --outputs: npy, or pb (TensorProto, any type)");
-  verb->add_option("--trace", args->trace, "write what took how long, for chrome://tracing or Perfetto");
+  verb->add_option("--on-miss", args->on_miss, "heuristic, background, tune (default) or error")
+      ->type_name("POLICY");
+  verb->add_option("--budget", args->budget, "for tuning, default 20s")->type_name("TIME");
+  verb->add_option("--repeat", args->repeat, "runs, default 1")->type_name("N")->check(CLI::PositiveNumber);
+  verb->add_option("--outputs", args->outputs, "folder for one file per output, made if missing")
+      ->type_name("FOLDER");
+  verb->add_option("--format", args->format, "of --outputs: npy, or pb (TensorProto, any type)")
+      ->type_name("FORMAT");
+  verb->add_option("--trace", args->trace, "write what took how long, for chrome://tracing or Perfetto")
+      ->type_name("FILE");
   verb->footer(
-      "examples:\n  frit run resnet50.onnx\n  frit run bert.onnx --shape seq=128 --input ids=ids.npy "
-      "--outputs out --json");
+      "examples:\n  frit run resnet50.onnx\n"
+      "  frit run resnet50.onnx --on-miss heuristic --input x=random:7 --outputs out --json");
   verb->callback([args, &invocation] { invocation.action = [args] { return run(*args); }; });
 }
 

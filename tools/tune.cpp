@@ -44,8 +44,7 @@ void print_table(const SessionStats& stats) {
   std::map<std::string, Row> rows;
   for (const GroupInfo& g : stats.groups) {
     if (g.family.empty() || g.load_time) continue;
-    auto [it, fresh] =
-        rows.emplace(g.work + "\n" + g.params + "\n" + std::to_string(g.time_ms), Row{&g, 0});
+    auto [it, fresh] = rows.emplace(g.work + "\n" + g.params + "\n" + std::to_string(g.time_ms), Row{&g, 0});
     ++it->second.count;
   }
   std::vector<Row> order;
@@ -53,22 +52,27 @@ void print_table(const SessionStats& stats) {
   std::stable_sort(order.begin(), order.end(), [](const Row& a, const Row& b) {
     return a.group->heuristic_ms * a.count > b.group->heuristic_ms * b.count;
   });
-  std::printf("%5s  %-10s %-46s %12s %12s %7s  %s\n", "times", "family", "group", "heuristic",
-              "tuned", "won", "winning parameters");
-  int untouched = 0;
+  std::printf("%5s  %-48s %12s %12s %7s  %s\n", "times", "group", "heuristic", "tuned", "won",
+              "winning parameters");
+  int untouched = 0, unfinished = 0, all = 0;
   for (const Row& row : order) {
     const GroupInfo& g = *row.group;
+    ++all;
+    if (g.tuned != Tuned::kFull) ++unfinished;
     if (g.heuristic_ms <= 0) {
       untouched += row.count;
       continue;
     }
-    std::printf("%5d  %-10s %-46.46s %9.3f ms %9.3f ms %6.1f%%  %s%s\n", row.count, g.family.c_str(),
-                g.work.c_str(), g.heuristic_ms, g.time_ms, 100 * (1 - g.time_ms / g.heuristic_ms),
-                g.params.c_str(), g.tuned == Tuned::kFull ? "" : "  (search not finished)");
+    std::printf("%5d  %-48.48s %9.3f ms %9.3f ms %6.1f%%  %s\n", row.count, g.work.c_str(), g.heuristic_ms,
+                g.time_ms, 100 * (1 - g.time_ms / g.heuristic_ms), g.params.c_str());
   }
   if (untouched > 0)
     std::printf("%5d  groups were not measured before the budget ended and run with the heuristic's choice\n",
                 untouched);
+  if (unfinished > 0)
+    std::printf(
+        "\n%d of %d searches stopped at the end of the budget; the same command again continues them\n",
+        unfinished, all);
 }
 
 // With the heuristic's choices: a cache of its own, so that nothing is taken from earlier tuning.
@@ -208,15 +212,18 @@ int tune(const TuneArgs& args) {
 
 void add_tune(CLI::App& app, Invocation& invocation) {
   auto args = std::make_shared<TuneArgs>();
-  CLI::App* verb = app.add_subcommand("tune", "search for faster kernels and keep them");
-  verb->add_option("MODEL", args->models, "ONNX files")->required();
+  CLI::App* verb = app.add_subcommand("tune", "search for faster kernels and keep them")->group("Tune");
+  verb->add_option("MODEL", args->models, "ONNX files")->required()->type_name("");
   add_common(*verb, args->common, false);
-  verb->add_option("--threads", args->threads, "threads of one run: 1,2");
-  verb->add_option("--shape", args->shapes, "NAME=64,128: sizes of a dimension")->allow_extra_args(false);
-  verb->add_option("--budget", args->budget, "for all of it: 60s, 10m");
+  verb->add_option("--threads", args->threads, "of one run: 1,2 tunes for both; default 1")
+      ->type_name("N,..");
+  verb->add_option("--shape", args->shapes, "NAME=64,128: for each size of a dimension")
+      ->type_name("SHAPES")
+      ->allow_extra_args(false);
+  verb->add_option("--budget", args->budget, "for all of it, default 60s")->type_name("TIME");
   verb->footer(
-      "examples:\n  frit tune resnet50.onnx --budget 2m\n  frit tune bert.onnx --threads 1,2 --shape "
-      "seq=64,128 --budget 10m");
+      "examples:\n  frit tune resnet50.onnx --budget 2m\n"
+      "  frit tune resnet50.onnx mlp.onnx --threads 1,2 --budget 10m --json");
   verb->callback([args, &invocation] { invocation.action = [args] { return tune(*args); }; });
 }
 

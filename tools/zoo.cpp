@@ -1,5 +1,5 @@
-// frit zoo: real architectures with seeded weights, made through the public graph API and written as ONNX. The numbers
-// that come out of them mean nothing; the work is the real work.
+// frit zoo: real architectures with seeded weights, made through the public graph API and written as ONNX.
+// The numbers that come out of them mean nothing; the work is the real work.
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -24,7 +24,8 @@ struct ZooArgs {
   bool json = false;
 };
 
-// Layers with weights whose scale keeps the variance of activations: uniform in +-sqrt(3 / fan in), times a gain.
+// Layers with weights whose scale keeps the variance of activations: uniform in +-sqrt(3 / fan in), times a
+// gain.
 class Net {
  public:
   explicit Net(GraphBuilder& g) : g_(g) {}
@@ -35,20 +36,27 @@ class Net {
     Tensor t = std::move(*made);
     const uint64_t seed = base::crc32(name);
     auto values = t.values<float>();
-    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(mean + scale * std::sqrt(3.0) * (2 * base::uniform(seed, i) - 1));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<float>(mean + scale * std::sqrt(3.0) * (2 * base::uniform(seed, i) - 1));
     return g_.constant(std::move(t), name);
   }
-  Value conv(Value x, int64_t in, int64_t out, int64_t kernel, int64_t stride, const std::string& name, double gain = 1.4, int64_t groups = 1) {
+  Value conv(Value x, int64_t in, int64_t out, int64_t kernel, int64_t stride, const std::string& name,
+             double gain = 1.4, int64_t groups = 1) {
     const double fan_in = static_cast<double>(in / groups * kernel * kernel);
     const int64_t pad = kernel / 2;
-    return g_.conv(x, weight(name + ".weight", {out, in / groups, kernel, kernel}, gain / std::sqrt(fan_in)), weight(name + ".bias", {out}, 0.05),
+    return g_.conv(x, weight(name + ".weight", {out, in / groups, kernel, kernel}, gain / std::sqrt(fan_in)),
+                   weight(name + ".bias", {out}, 0.05),
                    {.strides = {stride, stride}, .pads = {pad, pad, pad, pad}, .groups = groups}, name);
   }
   Value linear(Value x, int64_t in, int64_t out, const std::string& name, double gain = 1.0) {
-    Value y = g_.matmul(x, weight(name + ".weight", {in, out}, gain / std::sqrt(static_cast<double>(in))), name);
+    Value y =
+        g_.matmul(x, weight(name + ".weight", {in, out}, gain / std::sqrt(static_cast<double>(in))), name);
     return g_.add(y, weight(name + ".bias", {out}, 0.05), name + ".add");
   }
-  Value norm(Value x, int64_t n, const std::string& name) { return g_.layer_norm(x, weight(name + ".weight", {n}, 0.1, 1), weight(name + ".bias", {n}, 0.05), -1, 1e-12f, name); }
+  Value norm(Value x, int64_t n, const std::string& name) {
+    return g_.layer_norm(x, weight(name + ".weight", {n}, 0.1, 1), weight(name + ".bias", {n}, 0.05), -1,
+                         1e-12f, name);
+  }
 
  private:
   GraphBuilder& g_;
@@ -81,7 +89,8 @@ void mobilenet_v2(GraphBuilder& g, const ZooArgs& args) {
   auto relu6 = [&](Value v) { return g.clip(v, 0, 6); };
   Value x = relu6(net.conv(g.input("x", DType::kF32, {args.batch, 3, 224, 224}), 3, 32, 3, 2, "stem"));
   int64_t channels = 32, number = 0;
-  const int64_t settings[][4] = {{1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
+  const int64_t settings[][4] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
+                                 {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
   for (const auto& [expand, out, repeat, first_stride] : settings)
     for (int64_t i = 0; i < repeat; ++i, ++number) {
       const std::string name = "block" + std::to_string(number);
@@ -102,7 +111,8 @@ void bert_base(GraphBuilder& g, const ZooArgs& args) {
   const int64_t b = args.batch, s = args.seq;
   Value ids = g.input("ids", DType::kI64, {b, s});
   Value mask = g.input("mask", DType::kI64, {b, s});
-  Value x = g.gather(net.weight("embeddings.word", {kVocabulary, kHidden}, 0.5), ids, 0, "embeddings.word.gather");
+  Value x =
+      g.gather(net.weight("embeddings.word", {kVocabulary, kHidden}, 0.5), ids, 0, "embeddings.word.gather");
   x = g.add(x, net.weight("embeddings.position", {1, s, kHidden}, 0.3), "embeddings.add");
   x = net.norm(x, kHidden, "embeddings.norm");
   Value open = g.reshape(g.cast(mask, DType::kF32), {b, 1, 1, s});
@@ -147,10 +157,13 @@ constexpr Entry kZoo[] = {
 int list(const ZooArgs& args) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Entry& e : kZoo) {
-    if (args.json) rows.push_back({{"name", e.name}, {"what", e.what}});
-    else std::printf("%-14s %s\n", e.name, e.what);
+    if (args.json)
+      rows.push_back({{"name", e.name}, {"what", e.what}});
+    else
+      std::printf("%-14s %s\n", e.name, e.what);
   }
-  if (args.json) std::printf("%s\n", nlohmann::ordered_json{{"schema", "frit/zoo/1"}, {"networks", rows}}.dump(2).c_str());
+  if (args.json)
+    std::printf("%s\n", nlohmann::ordered_json{{"schema", "frit/zoo/1"}, {"networks", rows}}.dump(2).c_str());
   return kDone;
 }
 
@@ -167,24 +180,33 @@ int make(const ZooArgs& args) {
     return kDone;
   }
   const std::string near = did_you_mean(args.name, names);
-  return wrong_use("the zoo has no network '" + args.name + "'", near.empty() ? "frit zoo list shows what there is" : "did you mean " + near + "?");
+  return wrong_use("the zoo has no network '" + args.name + "'",
+                   near.empty() ? "frit zoo list shows what there is" : "did you mean " + near + "?");
 }
 
 }  // namespace
 
 void add_zoo(CLI::App& app, Invocation& invocation) {
   auto args = std::make_shared<ZooArgs>();
-  CLI::App* verb = app.add_subcommand("zoo", "networks with seeded weights");
+  CLI::App* verb = app.add_subcommand("zoo", "networks with seeded weights")->group("Understand");
   verb->require_subcommand(1);
   CLI::App* list_verb = verb->add_subcommand("list", "what there is");
   list_verb->add_flag("--json", args->json, "one JSON object on stdout");
   list_verb->callback([args, &invocation] { invocation.action = [args] { return list(*args); }; });
   CLI::App* make_verb = verb->add_subcommand("make", "write one as an ONNX file");
-  make_verb->add_option("NAME", args->name)->required();
-  make_verb->add_option("-o,--output", args->output, "the file")->required();
-  make_verb->add_option("--batch", args->batch, "images or sequences")->check(CLI::PositiveNumber);
-  make_verb->add_option("--seq", args->seq, "tokens, of bert_base")->check(CLI::Range(1, 512));
+  make_verb->add_option("NAME", args->name, "one of frit zoo list")->required()->type_name("");
+  make_verb->add_option("-o,--output", args->output, "the file")->required()->type_name("FILE");
+  make_verb->add_option("--batch", args->batch, "images or sequences, default 1")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  make_verb->add_option("--seq", args->seq, "tokens, of bert_base; default 128")
+      ->check(CLI::Range(1, 512))
+      ->type_name("N");
   make_verb->callback([args, &invocation] { invocation.action = [args] { return make(*args); }; });
+  make_verb->footer(
+      "examples:\n  frit zoo make resnet50 -o resnet50.onnx\n  frit zoo make bert_base --seq 64 -o "
+      "bert.onnx");
+  list_verb->footer("examples:\n  frit zoo list\n  frit zoo list --json");
   verb->footer("examples:\n  frit zoo list\n  frit zoo make bert_base --seq 64 -o bert.onnx");
 }
 

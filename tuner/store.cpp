@@ -77,6 +77,7 @@ void Store::Impl::adopt(OpenedFile opened) {
   status_.journal = opened.journal;
   status_.schema_version = opened.schema_version;
   status_.missing = opened.missing;
+  status_.held = opened.transient;
   status_.native_code = !opened.db || opened.native_code;
   if (!opened.set_aside.empty()) status_.set_aside = opened.set_aside;
   if (!opened.bad_file.empty()) status_.bad_file = opened.bad_file;

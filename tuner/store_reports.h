@@ -19,6 +19,7 @@ struct StoreStatus {
   std::string journal;      // wal, rollback, none
   int schema_version = 0;   // of the file; 0 without one
   bool missing = false;     // create was false and there is no file
+  bool held = false;        // another process held the file when it was opened: it may be free later
   bool native_code = true;  // objects of the file may be used
   std::string warning;      // the warning that was given, or empty
   std::string set_aside;    // new name of a bad file, or empty

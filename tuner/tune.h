@@ -84,7 +84,7 @@ Result<TuneOutcome> tune(const TuneRequest& request, Lab& lab);
 // In this process. constants: where the whole-model comparison packs the real weights.
 Result<TuneOutcome> tune(const TuneRequest& request, exec::ConstantStore& constants);
 
-// "conv 3x3 64->64 @56x56": a group as people name it.
+// "conv 3x3/2 64->128 @28x28 +add +relu": a group as people name it.
 std::string group_label(const codegen::Group& group, std::string_view family);
 
 }  // namespace frit::tuner

@@ -65,17 +65,14 @@ class FRIT_EXPORT GraphBuilder {
   GraphBuilder& operator=(GraphBuilder&&) noexcept;
   ~GraphBuilder();
 
-  // ---- what goes in and out
-  // -------------------------------------------------------------------------------- In the order in which
-  // the model will have them.
+  // What goes in and out, in the order in which the model will have them.
   Value input(std::string_view name, DType dtype, const std::vector<Dimension>& shape);
   void output(Value value, std::string_view name);
   Value constant(Tensor tensor, std::string_view name = {});           // takes the memory over
   Value constant(const TensorView& view, std::string_view name = {});  // copies
   Value scalar(double value, DType dtype = DType::kF32);
 
-  // ---- element by element
-  // ------------------------------------------------------------------------------------
+  // Element by element.
   Value add(Value a, Value b, std::string_view name = {});
   Value sub(Value a, Value b, std::string_view name = {});
   Value mul(Value a, Value b, std::string_view name = {});
@@ -111,9 +108,8 @@ class FRIT_EXPORT GraphBuilder {
   Value hard_swish(Value x, std::string_view name = {});
   Value clip(Value x, double low, double high, std::string_view name = {});  // an infinite bound is none
 
-  // ---- products
-  // ---------------------------------------------------------------------------------------------- a: [.., M,
-  // K], b: [.., K, N] -> [.., M, N]; the leading dimensions broadcast.
+  // Products.
+  // a: [.., M, K], b: [.., K, N] -> [.., M, N]; the leading dimensions broadcast.
   Value matmul(Value a, Value b, std::string_view name = {});
   // a: [M, K] (or its transpose), b: [K, N] (or its transpose), c: broadcasts to [M, N], may be absent
   // -> alpha * a b + beta * c
@@ -124,8 +120,7 @@ class FRIT_EXPORT GraphBuilder {
   Value conv_transpose(Value x, Value w, Value bias = {}, const ConvOptions& options = {},
                        std::string_view name = {});
 
-  // ---- over axes
-  // ---------------------------------------------------------------------------------------------
+  // Over axes.
   Value softmax(Value x, int64_t axis = -1, std::string_view name = {});
   Value log_softmax(Value x, int64_t axis = -1, std::string_view name = {});
   // Over the axes from `axis` on; scale and bias (may be absent) broadcast to these.
@@ -144,9 +139,8 @@ class FRIT_EXPORT GraphBuilder {
   Value average_pool(Value x, const PoolOptions& options, std::string_view name = {});
   Value global_average_pool(Value x, std::string_view name = {});  // -> [N, C, 1..]
 
-  // ---- moving elements
-  // --------------------------------------------------------------------------------------- One -1 is
-  // inferred, 0 copies the dimension at its place.
+  // Moving elements.
+  // One -1 is inferred, 0 copies the dimension at its place.
   Value reshape(Value x, const std::vector<Dimension>& shape, std::string_view name = {});
   Value flatten(Value x, int64_t axis = 1, std::string_view name = {});  // -> rank 2
   Value squeeze(Value x, std::vector<int64_t> axes, std::string_view name = {});
@@ -167,8 +161,7 @@ class FRIT_EXPORT GraphBuilder {
   // from the end; one that is out of range is an error when it runs.
   Value gather(Value data, Value indices, int64_t axis = 0, std::string_view name = {});
 
-  // ---- looking
-  // -----------------------------------------------------------------------------------------------
+  // Looking.
   const Error* error() const;  // null: all calls so far fit
   DType dtype(Value value) const;
   std::vector<Dimension> shape(Value value) const;

@@ -21,6 +21,15 @@ using base::text_of;
 constexpr const char* kFileNames[] = {"libfrit-codegen.so." FRIT_TEXT_OF(FRIT_VERSION_MAJOR),
                                       "libfrit-codegen.so"};
 
+// Relative to the folder of whoever asks: libfrit in lib, or the tool in bin.
+#if defined(__x86_64__)
+constexpr const char* kPlaces[] = {"/", "/../lib/", "/../lib/x86_64-linux-gnu/", "/../lib64/"};
+#elif defined(__aarch64__)
+constexpr const char* kPlaces[] = {"/", "/../lib/", "/../lib/aarch64-linux-gnu/", "/../lib64/"};
+#else
+constexpr const char* kPlaces[] = {"/", "/../lib/", "/../lib64/"};
+#endif
+
 // The folder of the program or shared library that contains this function; empty when the system does not
 // say.
 std::string own_folder() {
@@ -95,7 +104,7 @@ std::vector<std::string> CodegenLibrary::candidates(const std::string& option,
   std::vector<std::string> paths;
   const std::string folder = own_folder();
   if (folder.empty()) return paths;
-  for (const char* place : {"/", "/../lib/"}) {
+  for (const char* place : kPlaces) {
     for (const char* name : kFileNames) paths.push_back(folder + place + name);
   }
   return paths;

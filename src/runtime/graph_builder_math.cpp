@@ -125,8 +125,7 @@ Value GraphBuilder::clip(Value x, double low, double high, Name name) {
   return impl_->node("Clip", graph::Clip{}, {x, least, most}, 1, name);
 }
 
-// ---- products
-// ------------------------------------------------------------------------------------------------------
+// Products.
 
 Value GraphBuilder::matmul(Value a, Value b, Name name) {
   return impl_->node("MatMul", graph::MatMul{}, {a, b}, 2, name);
@@ -152,8 +151,7 @@ Value GraphBuilder::conv_transpose(Value x, Value w, Value bias, const ConvOptio
       {x, w, bias}, 2, name);
 }
 
-// ---- over axes
-// -----------------------------------------------------------------------------------------------------
+// Over axes.
 
 Value GraphBuilder::softmax(Value x, int64_t axis, Name name) {
   if (!impl_->has(x, "Softmax", name)) return {};

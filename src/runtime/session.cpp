@@ -49,8 +49,7 @@ Status check_count(const char* what, size_t actual, const std::vector<TensorInfo
 
 }  // namespace
 
-// ---- finding and making sets of shapes
-// -----------------------------------------------------------------------------
+// Finding and making sets of shapes.
 
 std::shared_ptr<Prepared> Session::Impl::find(std::span<const TensorView> inputs) {
   const std::lock_guard lock(mutex);
@@ -130,8 +129,7 @@ Status Session::Impl::check_outputs(const Prepared& prepared, std::span<const Te
   return {};
 }
 
-// ---- the public face
-// -----------------------------------------------------------------------------------------------
+// The public face.
 
 Session::Session(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Session::Session(Session&&) noexcept = default;

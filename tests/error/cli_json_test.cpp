@@ -119,6 +119,19 @@ TEST_F(CliJson, OfEveryVerb) {
   EXPECT_EQ(pruned["damaged"], 0);
 }
 
+TEST_F(CliJson, OfTuneBecomesAPicture) {
+  const Ran tuned = run("tune " + path("mlp.onnx") + " --threads 1 --budget 1s --json");
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  write("tuned.json", tuned.out);
+  const std::string command =
+      "python3 " FRIT_TEST_DATA "/../tools/plot.py " + path("tuned.json") + " -o " + path("tuned.svg");
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  const std::string svg = testing::content(path("tuned.svg"));
+  EXPECT_TRUE(svg.starts_with("<svg"));
+  EXPECT_TRUE(svg.ends_with("</svg>\n"));
+  EXPECT_NE(svg.find("matmul 1x256x256"), std::string::npos) << svg;
+}
+
 TEST_F(CliJson, OfACacheThatIsNotThere) {
   const std::string nothing = " --json --cache " + path("nothing.sqlite");
   const auto counted = check("cache stats" + nothing, "frit/cache-stats/1");

@@ -1,7 +1,9 @@
 // Bad input gives the sentence and the exit code, good input gives what was promised, and a second process
 // finds everything in the cache.
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -55,6 +57,22 @@ TEST_F(Cli, BadInputGivesTheSentenceAndTheExitCode) {
       {"explain " + mlp + " --kernel 0 --emit poem", 2, "poem"},
       {"zoo make resnet5 -o " + path("r.onnx"), 2, "did you mean resnet50"},
       {"zoo make mlp -o " + path("no/such/folder/m.onnx"), 1, "no/such/folder"},
+      {"run " + path("") + " --on-miss heuristic", 1, ""},
+      {"run " + mlp + " --shape x=1x64x1 --on-miss heuristic", 2, "x"},
+      {"run " + mlp + " --shape x --on-miss heuristic", 2, "NAME=VALUE"},
+      {"run " + mlp + " --budget inf", 2, "inf"},
+      {"run " + mlp + " --repeat 0", 2, "--repeat"},
+      {"run " + mlp + " --threads -1", 2, "--threads"},
+      {"tune " + mlp + " --budget nan", 2, "nan"},
+      {"tune " + mlp + " --shape x", 2, "NAME=64,128"},
+      {"tune " + mlp + " --threads 0", 2, "0"},
+      {"bench " + mlp + " --tune", 2, "did you mean --time"},
+      {"cache lst", 2, "did you mean frit cache ls"},
+      {"cache ls --jsn", 2, "did you mean --json"},
+      {"zoo mak mlp", 2, "did you mean frit zoo make"},
+      {"xyzzy", 2, "frit --help"},
+      {"cache prune --max-age nan", 2, "nan"},
+      {"cache ls --cache off", 2, "off"},
       {"cache show 12", 2, ""},
       {"cache import " + path("missing.pack"), 1, "missing.pack"},
       {"cache why " + mlp, 3, ""},
@@ -70,6 +88,44 @@ TEST_F(Cli, BadInputGivesTheSentenceAndTheExitCode) {
       EXPECT_NE(ran.err.find("frit: error: "), std::string::npos) << row.arguments << "\n" << ran.err;
       EXPECT_EQ(ran.out, "") << row.arguments;
     }
+  }
+}
+
+// What cannot be written is not said to be done: 75 while another process holds the cache, else 1.
+TEST_F(Cli, WritingToACacheThatCannotBeWritten) {
+  const std::string cache = " --cache " + path("held.sqlite");
+  ASSERT_EQ(run("run " + path("mlp.onnx") + " --on-miss heuristic" + cache).code, 0);
+  ASSERT_EQ(run("cache export " + path("held.pack") + cache).code, 0);
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path("held.sqlite").c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(db, "PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE", nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  const Ran held = run("cache import " + path("held.pack") + cache);
+  const Ran used = run("run " + path("mlp.onnx") + " --on-miss heuristic --json" + cache);
+  sqlite3_close(db);
+  EXPECT_EQ(held.code, 75) << held.err;
+  EXPECT_TRUE(held.says("held by another process") || held.says("busy") || held.says("locked")) << held.err;
+  EXPECT_EQ(used.code, 0) << used.err;  // runs without
+  EXPECT_TRUE(used.says("warning: ")) << used.err;
+  EXPECT_EQ(run("cache import " + path("held.pack") + cache).code, 0);
+
+  const Ran nowhere = run("cache import " + path("held.pack") + " --cache /proc/no/such/folder/c.sqlite");
+  EXPECT_EQ(nowhere.code, 1) << nowhere.err;
+  EXPECT_TRUE(nowhere.says("cannot be written")) << nowhere.err;
+}
+
+// Every verb shows two commands to copy, and fits on a screen.
+TEST_F(Cli, HelpFitsOnAScreen) {
+  for (const char* verb : {"", "run", "bench", "tune", "explain", "devices", "zoo", "zoo list", "zoo make",
+                           "cache", "cache ls", "cache show", "cache why", "cache stats", "cache verify",
+                           "cache export", "cache import", "cache prune"}) {
+    const Ran ran = run(std::string(verb) + " --help");
+    EXPECT_EQ(ran.code, 0) << verb << ran.err;
+    EXPECT_LE(std::count(ran.out.begin(), ran.out.end(), '\n'), 40) << verb;
+    size_t examples = 0;
+    for (size_t at = 0; (at = ran.out.find("\n  frit " + std::string(verb), at)) != std::string::npos; ++at)
+      ++examples;
+    EXPECT_GE(examples, 2u) << verb << "\n" << ran.out;
   }
 }
 

@@ -35,6 +35,15 @@ if(NOT output MATCHES "SONAME[^\n]*libfrit\\.so\\.0\\]")
   message(FATAL_ERROR "libfrit has no SONAME with its major version:\n${output}")
 endif()
 
+# The tool, moved too, finds libfrit-codegen in lib.
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/tool_first)
+file(RENAME ${WORK}/tool_first ${WORK}/tool)
+run(${WORK}/tool/bin/frit zoo make mlp -o ${WORK}/mlp.onnx)
+run(${WORK}/tool/bin/frit run ${WORK}/mlp.onnx --on-miss heuristic --json)
+if(NOT output MATCHES "\"host_kernels\": 0" OR output MATCHES "\"compiles\": 0,")
+  message(FATAL_ERROR "the installed tool compiled nothing:\n${output}")
+endif()
+
 find_program(PKG_CONFIG pkg-config)
 if(PKG_CONFIG)
   set(ENV{PKG_CONFIG_PATH} ${folder}/pkgconfig)

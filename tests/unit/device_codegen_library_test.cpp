@@ -66,12 +66,13 @@ TEST_F(CodegenLibraryTest, AFolderIsEnough) {
 
 TEST_F(CodegenLibraryTest, SearchesBesideTheBinaryAndInLib) {
   const std::vector<std::string> paths = CodegenLibrary::candidates("", environment_);
-  ASSERT_EQ(paths.size(), 4u);
+  ASSERT_GE(paths.size(), 6u);  // and the distribution's own spellings of lib
   const std::string own = fs::read_symlink("/proc/self/exe").parent_path();
   EXPECT_EQ(paths[0], own + "/libfrit-codegen.so.0");
   EXPECT_EQ(paths[1], own + "/libfrit-codegen.so");
   EXPECT_EQ(paths[2], own + "/../lib/libfrit-codegen.so.0");
   EXPECT_EQ(paths[3], own + "/../lib/libfrit-codegen.so");
+  for (size_t k = 4; k < paths.size(); ++k) EXPECT_EQ(paths[k].rfind(own + "/../lib", 0), 0u) << paths[k];
   environment_.values["FRIT_CODEGEN"] = "";
   EXPECT_EQ(CodegenLibrary::candidates("", environment_), paths) << "an empty variable is none";
 }
