@@ -14,7 +14,7 @@ struct Comparison {
   int64_t pairs = 0;
 };
 
-// At least 7 pairs, then until `seconds` are over; the order within a pair alternates. Both are warmed up
+// On one thread by the thread's own time, else by wall time. At least 7 pairs, then until `seconds` are over; the order within a pair alternates. Both are warmed up
 // before.
 Result<Comparison> compare(Loaded& before, Loaded& after, double seconds, const StopToken& stop);
 

@@ -11,7 +11,7 @@ import pathlib
 import sys
 from xml.sax.saxutils import escape
 
-WIDTH, LEFT, RIGHT, ROW, BAR, TOP = 860, 250, 170, 34, 11, 84
+WIDTH, LEFT, RIGHT, ROW, BAR, TOP = 900, 300, 170, 34, 11, 84
 INK, FAINT, BEFORE, AFTER, PAPER = "#24292f", "#6e7781", "#b6bcc4", "#c4572c", "#ffffff"
 
 
@@ -41,11 +41,9 @@ def draw(result, title, most):
     if not rows:
         sys.exit("plot.py: the result has no group that was measured")
     shown, rest = rows[:most], rows[most:]
-    if rest:
-        shown.append([f"{sum(r[1] for r in rest)} others", 1, sum(r[2] for r in rest), sum(r[3] for r in rest)])
     longest = max(max(r[2], r[3]) for r in shown)
     scale = (WIDTH - LEFT - RIGHT) / longest
-    height = TOP + ROW * len(shown) + 34
+    height = TOP + ROW * len(shown) + (64 if rest else 40)
     speed = result["speedup"]
     head = f'{result["before_ms"]:.1f} → {result["after_ms"]:.1f} ms, {speed["median"]:.2f}×'
     note = f'95 % interval {speed["low"]:.2f}–{speed["high"]:.2f}, {speed["pairs"]} runs of each in turns'
@@ -64,12 +62,17 @@ def draw(result, title, most):
     ]
     for k, (what, count, before, after) in enumerate(shown):
         y = TOP + ROW * k + 6
+        what = what.replace("->", "→")
         out.append(text(LEFT - 12, y + 15, f"{count}× {what}" if count > 1 else what, 12, anchor="end"))
         out.append(bar(LEFT, y, before * scale, BEFORE))
         out.append(bar(LEFT, y + BAR + 1, after * scale, AFTER))
         x = LEFT + max(before, after) * scale + 10
         won = 100 * (1 - after / before)
         out.append(text(x, y + 15, f"{before:.2f} → {after:.2f} ms" + (f"  −{won:.0f} %" if won >= 0.5 else ""), 12, FAINT))
+    if rest:
+        before, after = sum(r[2] for r in rest), sum(r[3] for r in rest)
+        what = f"{sum(r[1] for r in rest)} other groups together: {before:.2f} → {after:.2f} ms"
+        out.append(text(LEFT, height - 44, what, 12, FAINT))
     cpu = result["target"].split("/")
     out.append(text(20, height - 12, f"measured by frit tune on {'/'.join(cpu[2:]) or result['target']}", 11, FAINT))
     out.append("</svg>")
