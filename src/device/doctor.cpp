@@ -149,7 +149,7 @@ DoctorReport examine(base::FileSystem& files, base::Process& process, base::Envi
   report.rows.push_back(codegen_row(options.codegen, environment));
   report.rows.push_back(library_row("cuda_driver", probe_cuda_driver(cuda_driver_candidates(environment)),
                                     "no CUDA driver: GPUs cannot be used"));
-  report.rows.push_back(library_row("nvrtc", probe_nvrtc(nvrtc_candidates(environment)),
+  report.rows.push_back(library_row("nvrtc", probe_nvrtc(nvrtc_candidates(environment, files)),
                                     "no NVRTC: CUDA kernels cannot be compiled"));
   return report;
 }

@@ -21,6 +21,25 @@ std::optional<std::string> variable(base::Environment& environment, const char* 
   return value && !value->empty() ? value : std::nullopt;
 }
 
+constexpr const char* kNvrtcNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+
+// PREFIX/bin/python -> PREFIX/lib/python3.N/site-packages/nvidia/*/lib, as far as they are there.
+void add_wheels(const std::string& python, base::FileSystem& files, std::vector<std::string>& paths) {
+  const size_t name = python.rfind('/'), folder = name == 0 ? std::string::npos : python.rfind('/', name - 1);
+  if (name == std::string::npos || folder == std::string::npos) return;
+  const std::string lib = python.substr(0, folder) + "/lib";
+  const auto versions = files.list(lib);
+  if (!versions.ok()) return;
+  for (const std::string& version : *versions) {
+    if (version.rfind("python3", 0) != 0) continue;
+    for (const char* wheel : {"cu13", "cuda_nvrtc"}) {
+      const std::string folder = lib + "/" + version + "/site-packages/nvidia/" + wheel + "/lib/";
+      for (const char* file : kNvrtcNames)
+        if (files.exists(folder + file)) paths.push_back(folder + file);
+    }
+  }
+}
+
 template <class AskVersion>
 LibraryProbe probe(const std::vector<std::string>& candidates, AskVersion ask_version) {
   LibraryProbe probe;
@@ -56,8 +75,7 @@ std::vector<std::string> cuda_driver_candidates(base::Environment& environment) 
   return paths;
 }
 
-std::vector<std::string> nvrtc_candidates(base::Environment& environment) {
-  constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+std::vector<std::string> nvrtc_candidates(base::Environment& environment, base::FileSystem& files) {
   std::vector<std::string> paths;
   if (const auto path = variable(environment, "FRIT_NVRTC")) paths.push_back(*path);
   std::vector<std::string> folders = {""};
@@ -67,8 +85,9 @@ std::vector<std::string> nvrtc_candidates(base::Environment& environment) {
   folders.emplace_back("/usr/local/cuda/lib64/");
   folders.emplace_back(kMultiarch);
   for (const std::string& folder : folders) {
-    for (const char* name : kNames) paths.push_back(folder + name);
+    for (const char* name : kNvrtcNames) paths.push_back(folder + name);
   }
+  if (const auto python = variable(environment, "FRIT_PYTHON")) add_wheels(*python, files, paths);
   return paths;
 }
 

@@ -13,7 +13,8 @@ namespace frit::device {
 
 // In the order in which they are tried; a name without a folder goes through the system's own search.
 std::vector<std::string> cuda_driver_candidates(base::Environment& environment);
-std::vector<std::string> nvrtc_candidates(base::Environment& environment);
+// NVRTC also comes as a wheel of Python: looked for beside the interpreter that FRIT_PYTHON names.
+std::vector<std::string> nvrtc_candidates(base::Environment& environment, base::FileSystem& files);
 
 struct LibraryAttempt {
   std::string path;

@@ -11,8 +11,10 @@ namespace frit::device {
 namespace {
 
 constexpr std::string_view kCpuPrefix = "cpu:";
+constexpr std::string_view kCudaPrefix = "cuda:";
 
 std::span<const FeatureRow> feature_rows(Arch arch) {
+  if (arch == Arch::kCuda) return {};
   return arch == Arch::kX86_64 ? std::span<const FeatureRow>(kX86Features)
                                : std::span<const FeatureRow>(kAarch64Features);
 }
@@ -22,7 +24,7 @@ std::span<const BaselineRow> baseline_rows(Arch arch) {
                                : std::span<const BaselineRow>(kAarch64Baselines);
 }
 
-constexpr Arch kArchs[] = {Arch::kX86_64, Arch::kAarch64};
+constexpr Arch kCpuArchs[] = {Arch::kX86_64, Arch::kAarch64};
 
 // Names of the features in the set, each after `prefix`, with commas between.
 std::string join_features(Arch arch, FeatureSet features, std::string_view prefix) {
@@ -104,7 +106,22 @@ Result<Target> parse_canonical(Arch arch, std::string_view body) {
 
 }  // namespace
 
-const char* arch_name(Arch arch) { return arch == Arch::kX86_64 ? "x86_64" : "aarch64"; }
+const char* arch_name(Arch arch) {
+  switch (arch) {
+    case Arch::kX86_64:
+      return "x86_64";
+    case Arch::kAarch64:
+      return "aarch64";
+    case Arch::kCuda:
+      break;
+  }
+  return "cuda";
+}
+
+const GpuArch& Target::gpu() const {
+  const GpuArch* found = find_gpu_arch(sm);
+  return found ? *found : gpu_archs()[0];
+}
 
 bool Target::has_avx512() const {
   return arch == Arch::kX86_64 &&
@@ -132,6 +149,7 @@ std::string Target::feature_text() const {
 std::string Target::llvm_features() const { return join_features(arch, features, "+"); }
 
 std::string Target::text() const {
+  if (is_gpu()) return std::string(kCudaPrefix) + gpu().name();
   std::string out = std::string(kCpuPrefix) + arch_name(arch) + "/" + feature_text();
   if (!vendor.empty()) base::append(out, "/", vendor, "/", family, "/", model);
   return out;
@@ -139,19 +157,37 @@ std::string Target::text() const {
 
 std::vector<std::string> known_target_names() {
   std::vector<std::string> names;
-  for (Arch arch : kArchs) {
+  for (Arch arch : kCpuArchs) {
     for (const BaselineRow& row : baseline_rows(arch)) names.emplace_back(row.name);
   }
   return names;
 }
 
+std::vector<std::string> known_gpu_names() {
+  std::vector<std::string> names;
+  for (const GpuArch& row : gpu_archs()) names.push_back(row.name());
+  return names;
+}
+
 Result<Target> parse_target(std::string_view text) {
   if (text == "cpu") return host_target();
+  if (text.substr(0, kCudaPrefix.size()) == kCudaPrefix) {
+    for (const GpuArch& row : gpu_archs()) {
+      if (text.substr(kCudaPrefix.size()) != row.name()) continue;
+      Target target;
+      target.arch = Arch::kCuda;
+      target.sm = row.sm;
+      target.name = text;
+      return target;
+    }
+    return bad_target(
+        text, base::text_of("unknown architecture; known: cuda:", base::join(known_gpu_names(), ", cuda:")));
+  }
   if (text.substr(0, kCpuPrefix.size()) != kCpuPrefix) {
-    return bad_target(text, "expected cpu, cpu:NAME, or a canonical target text");
+    return bad_target(text, "expected cpu, cpu:NAME, cuda:sm_NN, or a canonical target text");
   }
   const std::string_view body = text.substr(kCpuPrefix.size());
-  for (Arch arch : kArchs) {
+  for (Arch arch : kCpuArchs) {
     if (body.substr(0, body.find('/')) == arch_name(arch) && body.find('/') != std::string_view::npos) {
       Result<Target> parsed = parse_canonical(arch, body);
       if (!parsed.ok()) return bad_target(text, parsed.error().message);
@@ -178,6 +214,11 @@ Result<Target> parse_target(std::string_view text) {
 
 Status can_run_on(const Target& host, const Target& target) {
   const std::string name = target.name.empty() ? target.text() : target.name;
+  if (target.is_gpu()) {
+    return make_error(Code::kUnsupported,
+                      base::text_of("code for ", name, " is emitted and compiled, but not run yet"))
+        .hinted("frit explain MODEL --target " + target.text() + " shows it");
+  }
   if (host.arch != target.arch) {
     return make_error(Code::kDevice,
                       base::text_of("code for ", name, " cannot run here: it is for ", arch_name(target.arch),

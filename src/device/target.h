@@ -14,6 +14,7 @@
 #include "device/features.h"
 #include "device/features_aarch64.h"
 #include "device/features_x86.h"
+#include "device/gpu_arch.h"
 #include "frit/result.h"
 
 namespace frit::base {
@@ -23,13 +24,14 @@ class Process;
 
 namespace frit::device {
 
-enum class Arch : uint8_t { kX86_64, kAarch64 };
+enum class Arch : uint8_t { kX86_64, kAarch64, kCuda };
 
-const char* arch_name(Arch arch);  // "x86_64", "aarch64"
+const char* arch_name(Arch arch);  // "x86_64", "aarch64", "cuda"
 
 struct Target {
   Arch arch = Arch::kX86_64;
   FeatureSet features;  // bits of enum X86 or enum Aarch64
+  int32_t sm = 0;       // kCuda: compute capability, a row of gpu_archs()
 
   // As the CPU reports itself (CPUID, MIDR); a named baseline has none of the three.
   std::string vendor;
@@ -45,6 +47,10 @@ struct Target {
   bool has(X86 feature) const { return arch == Arch::kX86_64 && features.has(feature); }
   bool has(Aarch64 feature) const { return arch == Arch::kAarch64 && features.has(feature); }
 
+  bool is_gpu() const { return arch == Arch::kCuda; }
+  const GpuArch& gpu() const;  // of a GPU target
+
+  // The questions from here to has_masked_move are about CPUs.
   // 64-byte vectors with masks and 32 registers, in full (F, BW, DQ, VL).
   bool has_avx512() const;
   int vector_bytes() const;      // of the widest vector that the emitter uses: 64, 32 or 16
@@ -54,7 +60,7 @@ struct Target {
   bool has_masked_move(int element_bytes) const;
 
   // The canonical form, which keys use: "cpu:x86_64/avx,fma,avx2" for a baseline, with "/AuthenticAMD/25/17"
-  // for a machine. parse_target(text()) gives an equal target.
+  // for a machine; "cuda:sm_90" for a GPU. parse_target(text()) gives an equal target.
   std::string text() const;
   // Comma-separated names of the features in table order, "none" where there are none.
   std::string feature_text() const;
@@ -62,7 +68,7 @@ struct Target {
   std::string llvm_features() const;
 
   bool operator==(const Target& other) const {
-    return arch == other.arch && features == other.features && vendor == other.vendor &&
+    return arch == other.arch && features == other.features && sm == other.sm && vendor == other.vendor &&
            family == other.family && model == other.model;
   }
 };
@@ -72,12 +78,14 @@ struct Target {
 Target host_target();
 Target host_target(base::FileSystem& files, base::Process& process);
 
-// "cpu" (this machine), "cpu:NAME" (a baseline) or a canonical text. An unknown name gives invalid_argument
-// with the names that are known. A text that equals the host's gives the host's provenance too.
+// "cpu" (this machine), "cpu:NAME" (a baseline), "cuda:sm_NN" (a GPU architecture) or a canonical text. An
+// unknown name gives invalid_argument with the names that are known. A text that equals the host's gives the
+// host's provenance too.
 Result<Target> parse_target(std::string_view text);
 
-// The names that may follow "cpu:".
+// The names that may follow "cpu:" and "cuda:".
 std::vector<std::string> known_target_names();
+std::vector<std::string> known_gpu_names();
 
 // Ok when this machine can execute code for the target, else an error that names the missing features.
 Status can_run_on_host(const Target& target);

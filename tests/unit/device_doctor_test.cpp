@@ -129,14 +129,25 @@ TEST_F(DoctorTest, ProbesListWhatFailed) {
 }
 
 TEST_F(DoctorTest, PlacesToLook) {
-  const std::vector<std::string> plain = nvrtc_candidates(environment_);
+  const std::vector<std::string> plain = nvrtc_candidates(environment_, files_);
   EXPECT_EQ(plain[0], "libnvrtc.so.13");
   environment_.values = {{"FRIT_NVRTC", "/a/nvrtc.so"}, {"CUDA_HOME", "/opt/cuda"}, {"CUDA_PATH", ""}};
-  const std::vector<std::string> more = nvrtc_candidates(environment_);
+  const std::vector<std::string> more = nvrtc_candidates(environment_, files_);
   EXPECT_EQ(more.size(), plain.size() + 4);
   EXPECT_EQ(more[0], "/a/nvrtc.so");
   EXPECT_EQ(more[4], "/opt/cuda/lib64/libnvrtc.so.13");
   EXPECT_EQ(cuda_driver_candidates(environment_)[0], "libcuda.so.1");
+
+  // The wheel beside a Python.
+  const std::string wheel = "/venv/lib/python3.11/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
+  ASSERT_TRUE(files_.make_folders("/venv/lib/python3.11/site-packages/nvidia/cuda_nvrtc/lib", 0755).ok());
+  ASSERT_TRUE(files_.write_atomic(wheel, "elf").ok());
+  environment_.values = {{"FRIT_PYTHON", "/venv/bin/python"}};
+  EXPECT_EQ(nvrtc_candidates(environment_, files_).back(), wheel);
+  for (const char* odd : {"python3", "/python", "/"}) {
+    environment_.values = {{"FRIT_PYTHON", odd}};
+    EXPECT_EQ(nvrtc_candidates(environment_, files_).size(), plain.size()) << odd;
+  }
 }
 
 }  // namespace

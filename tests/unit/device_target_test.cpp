@@ -231,6 +231,59 @@ TEST(Target, ErrorsNameWhatIsKnown) {
   }
 }
 
+TEST(Target, GpusAreKnownByArchitecture) {
+  for (const char* name : {"cuda:sm_80", "cuda:sm_90", "cuda:sm_120"}) {
+    const Target gpu = parsed(name);
+    EXPECT_TRUE(gpu.is_gpu());
+    EXPECT_EQ(gpu.text(), name);
+    EXPECT_EQ(parsed(gpu.text()), gpu);
+    EXPECT_STREQ(arch_name(gpu.arch), "cuda");
+    EXPECT_EQ("cuda:" + gpu.gpu().name(), name);
+    EXPECT_EQ(can_run_on_host(gpu).error().code, Code::kUnsupported);
+  }
+  EXPECT_FALSE(parsed("cuda:sm_80") == parsed("cuda:sm_90"));
+  EXPECT_FALSE(parsed("cuda:sm_80") == parsed("cpu:x86-64-v3"));
+  for (const char* name : {"cuda", "cuda:", "cuda:sm_35", "cuda:sm_9", "cuda:90"})
+    EXPECT_FALSE(parse_target(name).ok()) << name;
+  EXPECT_NE(parse_target("cuda:sm_35").error().message.find("known: cuda:sm_80, cuda:sm_90, cuda:sm_120"),
+            std::string::npos);
+}
+
+// Against NVIDIA's occupancy calculator.
+TEST(GpuArch, BlocksPerMultiprocessor) {
+  struct Case {
+    int32_t sm;
+    GpuUse use;
+    int32_t blocks;
+  };
+  const Case cases[] = {
+      {80, {256, 32, 0}, 8},          // 2048 threads
+      {80, {32, 32, 0}, 32},          // most blocks
+      {80, {256, 128, 0}, 2},         // registers: 16 warps
+      {80, {128, 255, 0}, 2},         // 256 registers per thread once rounded
+      {80, {1024, 64, 0}, 1},         // all registers
+      {80, {1024, 65, 0}, 0},         // more than there are
+      {80, {128, 32, 48 * 1024}, 3},  // 164 KiB of shared memory, 1 KiB reserved for each
+      {90, {128, 32, 113 * 1024}, 2}, {90, {128, 32, 114 * 1024}, 1}, {90, {128, 32, 228 * 1024}, 0},
+      {120, {256, 32, 0}, 6},  // 1536 threads
+      {120, {64, 32, 0}, 24},         {120, {128, 32, 99 * 1024}, 1}, {90, {0, 32, 0}, 0},
+      {90, {1025, 32, 0}, 0},         {90, {33, 40, 0}, 24},  // two warps each: 48 of 48 that the registers
+                                                              // hold
+  };
+  for (const Case& c : cases) {
+    const GpuArch* arch = find_gpu_arch(c.sm);
+    ASSERT_NE(arch, nullptr);
+    EXPECT_EQ(blocks_per_sm(*arch, c.use), c.blocks)
+        << c.sm << " " << c.use.threads << " " << c.use.registers << " " << c.use.shared_bytes;
+    EXPECT_EQ(check_launch(*arch, c.use).ok(), c.blocks > 0);
+  }
+  EXPECT_EQ(find_gpu_arch(35), nullptr);
+  EXPECT_NE(check_launch(*find_gpu_arch(120), {128, 32, 100 * 1024})
+                .error()
+                .message.find("shared memory per block is 102400, sm_120 allows 101376"),
+            std::string::npos);
+}
+
 TEST(Target, NoFeaturesHaveAText) {
   EXPECT_EQ(parsed("cpu:x86_64/none").text(), "cpu:x86_64/none");
   EXPECT_EQ(parsed("cpu:x86_64/none").llvm_features(), "");
