@@ -153,10 +153,6 @@ Status generate(Session& s, const loop::LoopFn& fn, const std::string& symbol, c
 
 }  // namespace
 
-std::string kernel_symbol(const std::string& family, const std::string& loop_text) {
-  return "frit_" + family + "_" + base::hash128(loop_text).hex().substr(0, 16);
-}
-
 std::string compiler_version() { return "LLVM " LLVM_VERSION_STRING; }
 
 Result<std::string> compile_kernel(const loop::LoopFn& fn, const std::string& symbol, const device::Target& target,

@@ -18,9 +18,6 @@ struct CompileOptions {
   bool provoke_fatal = false;  // for tests: makes LLVM's instruction selection fail
 };
 
-// The symbol of a kernel: frit_<family>_<16 hex digits of the text's hash>.
-std::string kernel_symbol(const std::string& family, const std::string& loop_text);
-
 // Compiles one verified LoopFn. Thread-safe; every call has its own LLVMContext and TargetMachine.
 Result<std::string> compile_kernel(const loop::LoopFn& fn, const std::string& symbol, const device::Target& target,
                                    const CompileOptions& options);

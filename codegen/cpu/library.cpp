@@ -37,7 +37,7 @@ Result<std::string> compile_request(const FritCodegenRequest& request) {
   if (!target.has_fma()) return make_error(Code::kUnsupported, "target " + target.text() + " has no fused multiply-add, expected x86-64-v3 or later");
   FRIT_ASSIGN(loop::LoopFn fn, loop::parse_loop_fn(text));
   FRIT_TRY(loop::verify(fn));
-  return compile_kernel(fn, kernel_symbol(fn.family, std::string(text)), target, options);
+  return compile_kernel(fn, loop::kernel_symbol(fn.family, text), target, options);
 }
 
 int32_t status_of(const Error& error) {

@@ -123,13 +123,17 @@ class Run {
   void bind_locals(Fiber& f) {
     for (const interp::Local& local : code_.locals) {
       uint8_t* arena = local.shared ? shared_.data() : f.arena.data();
-      f.memories[static_cast<size_t>(local.buffer)] = {arena + local.offset, arena + local.written_offset,
-                                                       local.elements, local.elements, local.elements};
+      // The arena is as aligned as its allocation, each part starts at a multiple of 64.
+      auto* uses = local.shared ? reinterpret_cast<interp::SharedUse*>(arena + local.uses_offset) : nullptr;
+      f.memories[static_cast<size_t>(local.buffer)] = {
+          arena + local.offset, arena + local.written_offset, uses, local.elements, local.elements,
+          local.elements};
     }
     f.thread.frame = f.frame.data();
     f.thread.memories = f.memories.data();
     f.thread.reverse = options_.reverse;
     f.thread.allow_uninitialised = options_.allow_uninitialised;
+    f.thread.epoch = &epoch_;
   }
 
   void fork(Fiber& f, std::vector<Fiber*>& ready) {
@@ -137,6 +141,7 @@ class Run {
     const int64_t trips = interp::trip_count(f.thread, in);
     f.children = trips;
     f.fork = in;
+    if (!f.parent) ++epoch_;  // all threads of the block begin
     if (trips == 0) {
       f.thread.at = in + in->jump;
       ready.push_back(&f);
@@ -149,6 +154,7 @@ class Run {
       child->arena = f.arena;
       child->memories = f.memories;
       child->parent = &f;
+      child->thread.number = next_number_++;
       bind_locals(*child);
       child->thread.at = in;
       interp::set_loop_var(child->thread, in, i);
@@ -166,6 +172,7 @@ class Run {
     if (--parent->children > 0) return nullptr;
     std::erase_if(fibers_, [&](const auto& x) { return x->parent == parent; });
     parent->thread.at = parent->fork + parent->fork->jump;
+    if (!parent->parent) ++epoch_;  // all of them have ended
     return parent;
   }
 
@@ -178,6 +185,7 @@ class Run {
       at = f->thread.at;
     }
     if (!at) return 0;
+    ++epoch_;
     for (const auto& f : fibers_) {
       const bool waits_for_children = f->children > 0;
       if (!f->waits_at_barrier && !waits_for_children)
@@ -210,6 +218,7 @@ class Run {
   const InterpOptions& options_;
   std::vector<std::unique_ptr<Fiber>> fibers_;  // the first runs the function
   std::vector<uint8_t> shared_;
+  int32_t epoch_ = 0, next_number_ = 1;
 };
 
 }  // namespace

@@ -2,7 +2,8 @@
 // families' tests.
 //
 // It checks what the program must guarantee: every index in bounds, no local element read before it is
-// written, defined divisions and shifts, all threads of a block at the same barrier. It knows neither graphs
+// written, defined divisions and shifts, all threads of a block at the same barrier, and a barrier between two
+// threads' uses of an element of shared memory, if one of them writes. It knows neither graphs
 // nor machine code.
 #pragma once
 

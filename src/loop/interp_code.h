@@ -29,9 +29,18 @@ struct Instr {
   int64_t imm = 0;
 };
 
+// Who used an element of shared memory since the last barrier.
+struct SharedUse {
+  int32_t epoch = -1;   // barriers passed when it was last used
+  int32_t writer = -1;  // thread, or -1
+  int32_t reader = -1;  // thread, -1: none, kSeveral
+};
+inline constexpr int32_t kSeveral = -2;
+
 struct Memory {
   uint8_t* data = nullptr;
   uint8_t* written = nullptr;  // one byte per element; null: all are
+  SharedUse* uses = nullptr;   // one per element of shared memory, else null
   int64_t size = 0;            // elements that may be accessed
   int64_t readable = 0;        // size, or more where over-reading is allowed
   int64_t present = 0;         // elements that there really are; beyond, reads give garbage
@@ -45,6 +54,8 @@ struct Thread {
   const Instr* at = nullptr;  // where it stopped
   bool reverse = false;
   bool allow_uninitialised = false;
+  int32_t number = 0;              // among the threads of its block
+  const int32_t* epoch = nullptr;  // barriers that the block has passed
   Stop stop = Stop::kRunning;
   const char* error = nullptr;  // kError: what is wrong; the number that shows it, and its limit
   int64_t error_value = 0, error_limit = 0;
@@ -88,6 +99,7 @@ struct Local {
   int32_t buffer = -1;
   bool shared = false;
   int64_t offset = 0, written_offset = 0;  // into the arena of its kind
+  int64_t uses_offset = 0;                 // shared only
   int64_t elements = 0;
 };
 struct Bytecode {

@@ -293,6 +293,7 @@ class Compiler {
     };
     local.offset = take(local.elements * element);
     local.written_offset = take(local.elements);
+    if (local.shared) local.uses_offset = take(local.elements * static_cast<int64_t>(sizeof(SharedUse)));
     code_.locals.push_back(local);
     Instr& in = emit(alloc_handler(), {{}, &s});
     in.buffer = s.id;

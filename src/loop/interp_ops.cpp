@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "loop/interp_code.h"
@@ -164,12 +165,33 @@ const Instr* run_copy(Thread& t, const Instr* in) {
 constexpr const char* kOutside = "index is outside of the buffer:";
 constexpr const char* kUnwritten = "element was never written:";
 
+constexpr const char* kRace = "threads use an element without a barrier between, and one writes it:";
+
+// Notes that this thread uses element i of shared memory. False: another one did so since the last barrier,
+// and one of the two writes.
+inline bool note_use(const Thread& t, const Memory& m, int64_t i, bool writes) {
+  SharedUse& use = m.uses[i];
+  if (use.epoch != *t.epoch) use = {*t.epoch, -1, -1};
+  const bool others_wrote = use.writer != -1 && use.writer != t.number;
+  const bool others_read = use.reader != -1 && use.reader != t.number;
+  if (others_wrote || (writes && others_read)) return false;
+  if (writes)
+    use.writer = t.number;
+  else
+    use.reader = use.reader == -1 ? t.number : others_read ? kSeveral : use.reader;
+  return true;
+}
+
 // Reads element i to d after all checks. False: the thread is broken.
 template <class T>
 bool read_element(Thread& t, const Instr* in, const Memory& m, int64_t i, T* d) {
   const bool outside = i < 0 || i >= m.readable;
   if (outside || (m.written && !m.written[i] && !t.allow_uninitialised)) {
     broken(t, in, outside ? kOutside : kUnwritten, i, m.size);
+    return false;
+  }
+  if (m.uses && !note_use(t, m, i, false)) {
+    broken(t, in, kRace, i, m.size);
     return false;
   }
   if (i < m.present)
@@ -189,7 +211,7 @@ const Instr* run_load(Thread& t, const Instr* in) {
   if constexpr (!gather && !masked) {
     // The usual case at once; what is not plainly right goes lane by lane below.
     const size_t lanes = static_cast<size_t>(in->lanes);
-    if (!std::is_same_v<T, Mask> && *index >= 0 && *index <= m.size - in->lanes &&
+    if (!std::is_same_v<T, Mask> && !m.uses && *index >= 0 && *index <= m.size - in->lanes &&
         (!m.written || !std::memchr(m.written + *index, 0, lanes))) {
       std::memcpy(d, m.data + *index * static_cast<int64_t>(sizeof(T)), sizeof(T) * lanes);
       return in + 1;
@@ -215,6 +237,7 @@ const Instr* run_store(Thread& t, const Instr* in) {
     if (masked && !mask[i].on) continue;
     const int64_t k = gather ? index[i] : *index + i;
     if (k < 0 || k >= m.size) return broken(t, in, kOutside, k, m.size);
+    if (m.uses && !note_use(t, m, k, true)) return broken(t, in, kRace, k, m.size);
     std::memcpy(m.data + k * static_cast<int64_t>(sizeof(T)), &value[i], sizeof(T));
     if (m.written) m.written[k] = 1;
   }
@@ -246,6 +269,7 @@ const Instr* run_alloc(Thread& t, const Instr* in) {
   const Memory& m = t.memories[in->buffer];
   std::memset(m.data, 0xff, static_cast<size_t>(m.size * in->imm));
   std::memset(m.written, 0, static_cast<size_t>(m.size));
+  if (m.uses) std::fill_n(m.uses, m.size, SharedUse{});
   return in + 1;
 }
 

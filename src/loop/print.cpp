@@ -458,4 +458,8 @@ std::string brief(const StmtNode& stmt) {
   return std::move(printer.out);
 }
 
+std::string kernel_symbol(std::string_view family, std::string_view text) {
+  return base::text_of("frit_", family, "_", base::hash128(text).hex().substr(0, 16));
+}
+
 }  // namespace frit::loop

@@ -24,6 +24,9 @@ Result<Program> parse_program(std::string_view text);
 base::Hash128 text_hash(const LoopFn& fn);
 base::Hash128 text_hash(const Program& program);
 
+// The name of a kernel whose canonical text is `text`: frit_<family>_<16 hex digits of the text's hash>.
+std::string kernel_symbol(std::string_view family, std::string_view text);
+
 // For messages: one line with the variables' own ids, deep parts shown as "...". A statement without its
 // body.
 std::string brief(Expr e);

@@ -286,6 +286,33 @@ TEST(LoopInterp, BarriersBetweenThreadLoops) {
   EXPECT_EQ(out, (std::vector<float>{7, 6, 5, 4, 3, 2, 1, 0}));
 }
 
+TEST(LoopInterp, RacesAreErrors) {
+  const auto body = [](const char* inside) {
+    return std::string(
+               "fn t sizes=0 scratch=0 gpu {\n  arg b0 f32[8] write align=4\n  for v0 = 0..2 step 1 "
+               "gpu_block.0 {\n"
+               "alloc b1 f32[8] shared align=64 {\nfor v1 = 0..8 step 1 gpu_thread.0 {\n") +
+           inside + "}\n}\n}\n}\n";
+  };
+  std::vector<float> out(8);
+  for (const bool reverse : {false, true}) {
+    const auto races = [&](const char* inside) {
+      return run(body(inside), {}, {.reverse = reverse, .allow_uninitialised = true}, out)
+                 .error.find("without a barrier between") != std::string::npos;
+    };
+    // Written by one, read by another, in either order; written by two.
+    EXPECT_TRUE(races("b1[v1] = 1.0\nb0[v1] = b1[(7 - v1)]"));
+    EXPECT_FALSE(races("b1[v1] = 1.0\nbarrier\nb0[v1] = b1[(7 - v1)]"));
+    EXPECT_TRUE(races("b0[v1] = b1[(7 - v1)]\nb1[v1] = 1.0"));
+    EXPECT_FALSE(races("b0[v1] = b1[(7 - v1)]\nbarrier\nb1[v1] = 1.0"));
+    EXPECT_TRUE(races("b1[0] = 1.0"));
+    // Read by many is no race, and a thread's own elements are its own.
+    EXPECT_FALSE(races("b0[v1] = (b1[0] + b1[3])"));
+    EXPECT_FALSE(races("b1[v1] = 1.0\nb1[v1] = (b1[v1] + b1[v1])\nb0[v1] = b1[v1]"));
+    EXPECT_TRUE(races("b0[v1] = b1[3]\nif (v1 == 3) {\nb1[3] = 2.0\n}"));
+  }
+}
+
 TEST(LoopInterp, DivergentBarriersAreErrors) {
   const auto body = [](const char* inside) {
     return std::string(
