@@ -19,8 +19,8 @@ bool Dag::Key::operator<(const Key& o) const {
 }
 
 Dag::Dag(const Group& group, loop::Builder& builder, int32_t lanes)
-    : group_(group), builder_(builder), lanes_(lanes), lane_(builder.context().new_var({DType::kI64, 1})) {
-  note_range(lane_, 0, lanes - 1);
+    : group_(group), builder_(builder), lanes_(lanes), lane_(lanes == 1 ? builder.integer(0) : builder.context().new_var({DType::kI64, 1})) {
+  if (lanes > 1) note_range(lane_, 0, lanes - 1);
   shapes_.reserve(group.graph.values.size());
   for (const auto& value : group.graph.values) {
     std::vector<int64_t> shape;
@@ -36,7 +36,7 @@ void Dag::bind(ValueId value, std::function<Expr(const Index&)> at) { functions_
 bool Dag::varies(Expr e) {
   if (!e) return false;
   if (e->type.lanes > 1) return true;
-  if (e == lane_ || proxies_.count(e.node)) return true;
+  if ((lanes_ > 1 && e == lane_) || proxies_.count(e.node)) return true;
   if (auto it = varies_.find(e.node); it != varies_.end()) return it->second;
   bool v = varies(Expr{e->a}) || varies(Expr{e->b}) || varies(Expr{e->c});
   varies_.emplace(e.node, v);

@@ -3,7 +3,7 @@
 // family computed itself (accumulators). Prologues, pointwise groups and epilogues of every family go through it.
 //
 // Vectorisation: an Index holds one scalar i64 expression per logical axis. They may depend on `lane()`, a variable in
-// [0, lanes). at() returns a value of `lanes` lanes, or of one lane where it does not depend on the lane. A load whose
+// [0, lanes) (the constant 0 where there is one lane). at() returns a value of `lanes` lanes, or of one lane where it does not depend on the lane. A load whose
 // address moves by 1 per lane is a vector load, by 0 a scalar load, anything else a gather.
 #pragma once
 

@@ -1,15 +1,18 @@
 #include "codegen/families/families.h"
+#include "codegen/families/gpu.h"
 
 namespace frit::codegen {
 
 const std::vector<Family>& family_table() {
   // Leaked on purpose: nothing in libfrit has a destructor that runs at exit.
   static const auto* table = new std::vector<Family>{
-      depthwise_family(),  // before conv, which would take it one channel at a time
-      conv_family(), matmul_family(), pool_family(),
-      reduce_family(),     // one pass over a row
-      normalize_family(),  // several
-      pointwise_family(),
+      cpu_only<depthwise_family>(),  // before conv, which would take it one channel at a time
+      cpu_only<conv_family>(),
+      with_gpu<matmul_family, gpu_matmul_family>(),
+      cpu_only<pool_family>(),
+      with_gpu<reduce_family, gpu_reduce_family>(),        // one pass over a row
+      with_gpu<normalize_family, gpu_normalize_family>(),  // several
+      with_gpu<pointwise_family, gpu_pointwise_family>(),
   };
   return *table;
 }

@@ -15,6 +15,7 @@ struct Machine {
 };
 
 inline Machine machine_of(const device::Target& target, int threads) {
+  if (target.is_gpu()) return {target.gpu().flops, target.gpu().bytes_per_second, target.gpu().launch_seconds};
   const double t = std::max(1, threads);
   const double lanes = target.vector_bytes() / 4.0;
   Machine m;

@@ -5,6 +5,7 @@
 
 #include "codegen/families/anchored.h"
 #include "codegen/families/machine.h"
+#include "device/gpu_kernel_abi.h"
 
 namespace frit::codegen {
 
@@ -60,7 +61,7 @@ bool read_outside_of(const graph::Graph& graph, ValueId value, ValueId input) {
   return as_operand > 1;
 }
 
-ProgramBuilder::ProgramBuilder(const Group& group) : group_(group) {
+ProgramBuilder::ProgramBuilder(const Group& group, Device device) : group_(group), device_(device) {
   for (size_t k = 0; k < group.graph.inputs.size(); ++k)
     program_.buffers.push_back({loop::BufferRole::kInput, static_cast<int32_t>(k), 0});
   for (size_t k = 0; k < group.graph.outputs.size(); ++k)
@@ -88,6 +89,7 @@ PhaseBuilder::PhaseBuilder(ProgramBuilder& program, std::string family, int32_t 
         auto fn = std::make_shared<loop::LoopFn>();
         fn->context = std::make_shared<loop::Context>();
         fn->family = std::move(family);
+        fn->gpu = program.device() == ProgramBuilder::Device::kGpu;
         return fn;
       }()),
       builder_(*fn_),
@@ -95,6 +97,7 @@ PhaseBuilder::PhaseBuilder(ProgramBuilder& program, std::string family, int32_t 
   const graph::Graph& g = program.group().graph;
   auto argument = [&](int32_t buffer, DType dtype, int64_t count, loop::Access access, int32_t align) {
     args_.push_back(buffer);
+    if (fn_->gpu) align = static_cast<int32_t>(device::kGpuBufferAlignment);
     return builder_.arg(dtype, access, builder_.integer(count), align);
   };
   for (int32_t k : reads) {
@@ -135,12 +138,12 @@ void PhaseBuilder::finish(ValueId result, const Index& index, Expr value) {
   }
 }
 
-Expr PhaseBuilder::broadcast(ValueId value, const Index& index) {
+Expr PhaseBuilder::broadcast(ValueId value, const Index& index, Expr guard) {
   const auto& shape = dag_.shape(value);
   const size_t lead = index.size() - shape.size();
   Index own(shape.size());
   for (size_t k = 0; k < shape.size(); ++k) own[k] = shape[k] == 1 ? builder_.integer(0) : index[lead + k];
-  return dag_.at(value, own);
+  return dag_.at(value, own, guard);
 }
 
 Expr PhaseBuilder::tail_mask(Expr n, int64_t limit) {

@@ -17,8 +17,12 @@ class PhaseBuilder;
 
 class ProgramBuilder {
  public:
+  // What the program's functions are for: a GPU's have block and thread loops, and tensors that frit aligned.
+  enum class Device : uint8_t { kCpu, kGpu };
+
   // Inputs and outputs of the group become the first buffers of the program.
-  explicit ProgramBuilder(const Group& group);
+  explicit ProgramBuilder(const Group& group, Device device = Device::kCpu);
+  Device device() const { return device_; }
   int32_t add_buffer(loop::BufferRole role, int64_t size_bytes);
   // Ends the phase and appends it; `grain`: tiles are handed out in multiples of it.
   void add_phase(PhaseBuilder& phase, bool prepare, int64_t grain = 1);
@@ -30,6 +34,7 @@ class ProgramBuilder {
 
  private:
   const Group& group_;
+  const Device device_;
   loop::Program program_;
 };
 
@@ -52,7 +57,7 @@ class PhaseBuilder {
   // Stores one output of the group at its own index.
   void store_output(graph::ValueId output, const Index& index, loop::Expr value) { dag_.store_to(outputs_.at(output), output, index, value); }
   // Dag::at with an index whose leading axes may be longer than the value's shape or broadcast in it.
-  loop::Expr broadcast(graph::ValueId value, const Index& index);
+  loop::Expr broadcast(graph::ValueId value, const Index& index, loop::Expr guard = {});
   // lanes wide: n + lane < limit. One per n expression.
   loop::Expr tail_mask(loop::Expr n, int64_t limit);
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "codegen/families/machine.h"
 #include "codegen/families/phase.h"
 #include "fusion/node_kinds.h"
 
@@ -106,8 +107,7 @@ class Partitioner {
     return flops;
   }
   double repeated_seconds(const std::vector<NodeId>& nodes) const {
-    const double lanes = options_.build.target->vector_bytes() / 4.0;
-    return repeated_flops(nodes) / (3e9 * lanes);
+    return repeated_flops(nodes) / (codegen::machine_of(*options_.build.target, 1).flops / 4);
   }
   // Values that depend on a reduction of the group are computed once per row, not once per element.
   bool is_row_value(NodeId id, const std::set<NodeId>& inside) const {
