@@ -238,8 +238,9 @@ int why(const CacheArgs& args) {
       continue;
     }
     std::printf("%3zu  %-11s %-6s %s", k, group.family.c_str(), tuner::match_name(e.match), name.c_str());
+    if (e.has_record && e.match != tuner::Match::kExact) std::printf("  nearest %.8s", e.key.hash().hex().c_str());
     if (e.has_record) std::printf("  %s: %s", tuner::state_name(e.state), e.params.c_str());
-    std::printf("\n");
+    std::printf(e.has_record ? "\n" : "  no record is like it\n");
     for (const auto& d : e.differences)
       if (d.name == "group")
         std::printf("       differs in the group's text\n");

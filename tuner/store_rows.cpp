@@ -174,18 +174,15 @@ Status set_last_use(sql::Database& db, int64_t key_id, int64_t now_s) {
   return db.query("UPDATE keys SET last_use = ? WHERE id = ?", now_s, key_id).run();
 }
 
-Result<std::vector<DecisionRow>> decisions_of(sql::Database& db, const Key& key, KeyRow* key_row,
-                                              int64_t* damaged) {
-  sql::Query query = db.query(
-      "SELECT k.id, k.last_use, k.text, d.id, d.family, d.family_version, d.state, d.params, d.evidence, "
-      "d.origin, "
-      "d.created, d.checksum, p.text FROM keys k JOIN decisions d ON d.key_id = k.id "
-      "LEFT JOIN provenance p ON p.id = d.provenance_id WHERE k.kind = 1 AND k.hash = ?",
-      key.hash());
-  std::vector<DecisionRow> out;
+// Columns: id and last_use and text of the key, id of the row, then those that `read` takes, from column 4 on.
+template <class Row, class Record>
+Result<std::vector<Row>> rows_of(sql::Query query, const Key& key, KeyRow* key_row, int64_t* damaged,
+                                 Record Row::*record,
+                                 bool (*read)(const sql::Query&, int, base::Hash128, Record*)) {
+  std::vector<Row> out;
   while (query.next()) {
-    DecisionRow row;
-    if (query.text(2) != key.text() || !read_decision(query, 4, key.hash(), &row.decision)) {
+    Row row;
+    if (query.text(2) != key.text() || !read(query, 4, key.hash(), &(row.*record))) {
       ++*damaged;
       continue;
     }
@@ -197,26 +194,23 @@ Result<std::vector<DecisionRow>> decisions_of(sql::Database& db, const Key& key,
   return out;
 }
 
+Result<std::vector<DecisionRow>> decisions_of(sql::Database& db, const Key& key, KeyRow* key_row,
+                                              int64_t* damaged) {
+  return rows_of(
+      db.query("SELECT k.id, k.last_use, k.text, d.id, d.family, d.family_version, d.state, d.params, "
+               "d.evidence, d.origin, d.created, d.checksum, p.text FROM keys k "
+               "JOIN decisions d ON d.key_id = k.id LEFT JOIN provenance p ON p.id = d.provenance_id "
+               "WHERE k.kind = 1 AND k.hash = ?",
+               key.hash()),
+      key, key_row, damaged, &DecisionRow::decision, read_decision);
+}
+
 Result<std::vector<PlanRow>> plans_of(sql::Database& db, const Key& key, KeyRow* key_row, int64_t* damaged) {
-  sql::Query query = db.query(
-      "SELECT k.id, k.last_use, k.text, d.id, d.version, d.text, d.evidence, d.origin, d.created, "
-      "d.checksum, p.text "
-      "FROM keys k JOIN plans d ON d.key_id = k.id "
-      "LEFT JOIN provenance p ON p.id = d.provenance_id WHERE k.kind = 2 AND k.hash = ?",
-      key.hash());
-  std::vector<PlanRow> out;
-  while (query.next()) {
-    PlanRow row;
-    if (query.text(2) != key.text() || !read_plan(query, 4, key.hash(), &row.plan)) {
-      ++*damaged;
-      continue;
-    }
-    *key_row = {query.integer(0), query.integer(1)};
-    row.id = query.integer(3);
-    out.push_back(std::move(row));
-  }
-  if (!query.ok()) return query.error();
-  return out;
+  return rows_of(db.query("SELECT k.id, k.last_use, k.text, d.id, d.version, d.text, d.evidence, d.origin, "
+                          "d.created, d.checksum, p.text FROM keys k JOIN plans d ON d.key_id = k.id "
+                          "LEFT JOIN provenance p ON p.id = d.provenance_id WHERE k.kind = 2 AND k.hash = ?",
+                          key.hash()),
+                 key, key_row, damaged, &PlanRow::plan, read_plan);
 }
 
 Result<std::optional<Object>> object_of(sql::Database& db, const Key& key, KeyRow* key_row,
