@@ -1,5 +1,5 @@
 // frit explain: every step of the lowering, made visible: passes, groups, one kernel's graph, loops, LLVM IR
-// and assembly, its space of choices; and a picture of the plan.
+// and assembly or CUDA C++ and PTX, its space of choices; and a picture of the plan.
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "codegen/families/family.h"
 #include "common.h"
+#include "explain_cuda.h"
 #include "graph/infer.h"
 #include "graph/passes.h"
 #include "graph/text.h"
@@ -44,12 +45,20 @@ struct Explained {
   std::optional<Model> model;
   runtime::Runtime* runtime = nullptr;
   runtime::Setup setup;
+  std::optional<device::Target> gpu;  // what the plan is for, where that is no CPU
   runtime::InputShapes shapes;
 };
 
 Result<std::unique_ptr<Explained>> open(const ExplainArgs& args) {
   auto out = std::make_unique<Explained>();
-  auto options = model_options(args.common);
+  CommonOptions common = args.common;
+  if (common.target.rfind("cuda:", 0) == 0) {
+    auto target = device::parse_target(common.target);
+    if (!target.ok()) return target.error();
+    out->gpu = *std::move(target);
+    common.target = "cpu";  // the model is loaded here; its plan is made for there
+  }
+  auto options = model_options(common);
   if (!options.ok()) return options.error();
   auto model = Model::load(args.model, *options);
   if (!model.ok()) return model.error();
@@ -63,6 +72,7 @@ Result<std::unique_ptr<Explained>> open(const ExplainArgs& args) {
   auto setup = runtime::resolve(session, *out->runtime);
   if (!setup.ok()) return setup.error();
   out->setup = *std::move(setup);
+  if (out->gpu) out->setup.build.target = &*out->gpu;
   auto named = input_shapes(*out->model, args.inputs);
   if (!named.ok()) return named.error();
   auto shapes = runtime::input_shapes(out->model->impl()->graph, *named);
@@ -113,27 +123,29 @@ int print_passes(const ExplainArgs& args, const Explained& e) {
   return kDone;
 }
 
-std::string label_of(const fusion::PlanGroup& group) {
+std::string label_of(const fusion::PlanGroup& group, bool gpu = false) {
   return group.family.empty()
-             ? "host op " + (group.group.node_names.empty() ? std::string() : group.group.node_names[0])
+             ? (gpu ? "no GPU schedule " : "host op ") +
+                   (group.group.node_names.empty() ? std::string() : group.group.node_names[0])
              : tuner::group_label(group.group, group.family);
 }
 
-int print_groups(const ExplainArgs& args, const fusion::Plan& plan) {
+int print_groups(const ExplainArgs& args, const fusion::Plan& plan, bool gpu) {
   json groups = json::array(), edges = json::array();
   for (size_t k = 0; k < plan.groups.size(); ++k) {
     const auto& g = plan.groups[k];
     if (args.common.json) {
       groups.push_back({{"group", k},
                         {"family", g.family},
-                        {"label", label_of(g)},
+                        {"label", label_of(g, gpu)},
                         {"load_time", g.load_time},
                         {"nodes", g.group.node_names}});
       continue;
     }
     std::string names = base::join(g.group.node_names, " ");
-    std::printf("%3zu  %-12s %-46s %2zu nodes  %s\n", k, g.family.empty() ? "host" : g.family.c_str(),
-                label_of(g).c_str(), g.nodes.size(), names.substr(0, 100).c_str());
+    std::printf("%3zu  %-12s %-46s %2zu nodes  %s\n", k,
+                g.family.empty() ? (gpu ? "none" : "host") : g.family.c_str(), label_of(g, gpu).c_str(),
+                g.nodes.size(), names.substr(0, 100).c_str());
   }
   if (!args.common.json) std::printf("\nedges between groups: why fused, why cut\n");
   for (const auto& e : plan.edges) {
@@ -214,10 +226,19 @@ int print_kernel(const ExplainArgs& args, Explained& e, const fusion::Plan& plan
     return kDone;
   }
   const codegen::Family* family = codegen::family_named(group.family);
+  if (!family && e.gpu) return fail(no_gpu_schedule(group.group, args.kernel));
   if (!family)
     return wrong_use(text_of("group ", args.kernel, " is a host op and has no kernel"),
                      "--emit graph shows it");
   const codegen::BuildContext& context = e.setup.build;
+  const bool for_gpu = args.emit == "cuda" || args.emit == "ptx",
+             for_cpu = args.emit == "llvm" || args.emit == "asm";
+  if (for_gpu && !e.gpu)
+    return wrong_use("--emit " + args.emit + " is for GPUs, the target is " + args.common.target,
+                     "--target cuda:" + base::join(device::known_gpu_names(), ", cuda:"));
+  if (for_cpu && e.gpu)
+    return wrong_use("--emit " + args.emit + " is for CPUs, the target is " + args.common.target,
+                     "--emit cuda shows the kernel, --emit ptx what NVRTC makes of it");
   if (args.space) {
     const codegen::Space space = family->space(group.group, context);
     const tuner::Search search(*family, group.group, context, tuner::Strategy::kExhaustive, 1);
@@ -235,7 +256,7 @@ int print_kernel(const ExplainArgs& args, Explained& e, const fusion::Plan& plan
     return kDone;
   }
   codegen::Params params = family->heuristic(group.group, context);
-  if (e.runtime->store()) {
+  if (e.runtime->store() && !e.gpu) {
     auto key = tuner::decision_key(group.group.text(), e.setup.parts, e.runtime->target_parts());
     if (key.ok()) {
       const auto hit = e.runtime->store()->get_decision(*key);
@@ -250,7 +271,8 @@ int print_kernel(const ExplainArgs& args, Explained& e, const fusion::Plan& plan
     std::printf("%s", loop::print(*program).c_str());
     return kDone;
   }
-  if (args.emit == "llvm" || args.emit == "asm") {
+  if (for_gpu) return print_cuda(*program, context, args.emit);
+  if (for_cpu) {
     auto compiler = e.runtime->compiler();
     if (!compiler.ok()) return fail(compiler.error());
     for (const auto* phases : {&program->prepare, &program->phases})
@@ -262,7 +284,7 @@ int print_kernel(const ExplainArgs& args, Explained& e, const fusion::Plan& plan
       }
     return kDone;
   }
-  return wrong_use("--emit is '" + args.emit + "', expected graph, loop, llvm or asm");
+  return wrong_use("--emit is '" + args.emit + "', expected graph, loop, llvm, asm, cuda or ptx");
 }
 
 int explain(const ExplainArgs& args) {
@@ -278,7 +300,7 @@ int explain(const ExplainArgs& args) {
   if (!plan.ok()) return fail(plan.error());
   if (!args.dot.empty()) return write_dot(args.dot, *plan);
   if (args.kernel >= 0) return print_kernel(args, e, *plan);
-  return print_groups(args, *plan);
+  return print_groups(args, *plan, e.gpu.has_value());
 }
 
 }  // namespace
@@ -295,7 +317,8 @@ void add_explain(CLI::App& app, Invocation& invocation) {
   verb->add_flag("--passes", args->passes, "what each graph pass changed");
   verb->add_flag("--groups", args->groups, "the groups, and why each edge was fused or cut");
   verb->add_option("--kernel", args->kernel, "one group, by its number")->type_name("K");
-  verb->add_option("--emit", args->emit, "with --kernel: graph, loop, llvm or asm")->type_name("STEP");
+  verb->add_option("--emit", args->emit, "with --kernel: graph, loop, llvm, asm; for GPUs cuda, ptx")
+      ->type_name("STEP");
   verb->add_flag("--space", args->space, "with --kernel: what the tuner may choose");
   verb->add_option("--dot", args->dot, "draw the plan into this file, for Graphviz")->type_name("FILE");
   verb->footer(
