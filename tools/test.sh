@@ -24,6 +24,7 @@ if [ $install -eq 1 ]; then
   if [ $full -eq 1 ]; then install_packages "${FRIT_FULL_PACKAGES[@]}"; fi
 fi
 
+find_nvrtc build/nvrtc
 cmake --preset release -DFRIT_TESTS=ON  # quickstart.sh switches them off in the same folder
 cmake --build --preset release -j "$jobs"
 log=build/release/test.log

@@ -53,6 +53,9 @@ class Reader {
     out_.sm = static_cast<int32_t>(header_.e_ident[EI_ABIVERSION] >= 8 ? header_.e_flags >> 8 & 0xff
                                                                        : header_.e_flags & 0xff);
     if (header_.e_shentsize != sizeof(Elf64_Shdr)) return corrupt("has sections of an unknown form");
+    const uint64_t segments = uint64_t{header_.e_phnum} * header_.e_phentsize;
+    if (header_.e_phoff > bytes_.size() || bytes_.size() - header_.e_phoff < segments)
+      return corrupt("ends inside of its table of segments");
     for (unsigned k = 0; k < header_.e_shnum; ++k) {
       Elf64_Shdr section;
       if (!get(header_.e_shoff + k * sizeof section, &section))

@@ -1,7 +1,11 @@
 // Emission of CUDA C++: the text of small functions, the launch they stand for, and what cannot be launched.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "codegen/cuda/cubin.h"
 #include "codegen/cuda/emit.h"
+#include "codegen/cuda/nvrtc.h"
 #include "loop/text.h"
 #include "loop/verify.h"
 
@@ -154,6 +158,72 @@ TEST(CudaEmit, WhatCannotBeLaunchedIsRefused) {
       "1.0\n}\n}\n",
       "outside of the innermost threads");
   refused("tile v9 < 4\nfor v0 = 0..4 step 1 gpu_thread.0 {\nb0[v0] = 1.0\n}\n", "has tiles");
+}
+
+TEST(Nvrtc, EachPathIsReported) {
+  const auto nothing = Nvrtc::open({});
+  ASSERT_FALSE(nothing.ok());
+  EXPECT_EQ(nothing.error().code, Code::kNotFound);
+  EXPECT_FALSE(nothing.error().hint.empty());
+  // A library that has the version, but cannot compile.
+  const auto missing = Nvrtc::open({"/nowhere/libnvrtc.so", FRIT_TEST_FAKE_CUDA});
+  ASSERT_FALSE(missing.ok());
+  const std::string text = missing.error().text();
+  EXPECT_NE(text.find("/nowhere/libnvrtc.so: cannot open shared object file"), std::string::npos) << text;
+  EXPECT_NE(text.find(FRIT_TEST_FAKE_CUDA ": has no nvrtcCreateProgram"), std::string::npos) << text;
+}
+
+TEST(Nvrtc, OptionsFollowTheNumerics) {
+  const device::GpuArch& arch = *device::find_gpu_arch(90);
+  const auto has = [](const std::vector<std::string>& options, const char* option) {
+    return std::find(options.begin(), options.end(), option) != options.end();
+  };
+  for (const Numerics numerics : {Numerics::kStrict, Numerics::kDefault, Numerics::kFast}) {
+    const auto options = nvrtc_options(arch, numerics, NvrtcOutput::kCubin);
+    EXPECT_TRUE(has(options, "--gpu-architecture=sm_90"));
+    EXPECT_TRUE(has(options, "--fmad=false"));
+    EXPECT_TRUE(has(options, "--prec-div=true"));
+    EXPECT_TRUE(has(options, numerics == Numerics::kStrict ? "--ftz=false" : "--ftz=true"));
+    for (const auto& option : options) EXPECT_EQ(option.find("fast-math"), std::string::npos);
+  }
+  EXPECT_TRUE(
+      has(nvrtc_options(arch, Numerics::kDefault, NvrtcOutput::kPtx), "--gpu-architecture=compute_90"));
+}
+
+TEST(Cubin, GarbageIsCorrupt) {
+  for (const std::string& bytes : {std::string(),
+                                   std::string("\x7f"
+                                               "ELF"),
+                                   std::string(64, '\0'), std::string(4096, '\xff')}) {
+    const auto read = read_cubin(bytes);
+    ASSERT_FALSE(read.ok());
+    EXPECT_EQ(read.error().code, Code::kCorrupt);
+  }
+}
+
+TEST(Cubin, LimitsOfTheArchitectureHold) {
+  const device::GpuArch& arch = *device::find_gpu_arch(120);
+  CubinKernel kernel;
+  kernel.symbol = "frit_t";
+  kernel.sm = 120;
+  kernel.registers = 64;
+  kernel.max_threads = 256;
+  loop::GpuLaunch launch;
+  launch.block = {256, 1, 1};
+  EXPECT_TRUE(check_cubin(kernel, launch, arch).ok());
+  launch.shared_bytes = 200 * 1024;
+  EXPECT_NE(check_cubin(kernel, launch, arch).error().text().find("shared memory per block"),
+            std::string::npos);
+  launch.shared_bytes = 0;
+  launch.block = {512, 1, 1};
+  EXPECT_NE(check_cubin(kernel, launch, arch).error().text().find("compiled for 256"), std::string::npos);
+  launch.block = {256, 1, 1};
+  kernel.registers = 256;
+  EXPECT_NE(check_cubin(kernel, launch, arch).error().text().find("registers per thread is 256"),
+            std::string::npos);
+  kernel.registers = 64;
+  kernel.sm = 90;
+  EXPECT_EQ(check_cubin(kernel, launch, arch).error().code, Code::kDevice);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
 #include <random>
 #include <set>
 
@@ -12,10 +13,13 @@
 #include "codegen/cuda/nvrtc.h"
 #include "device/shared_libraries.h"
 #include "fusion/plan.h"
+#include "graph/infer.h"
+#include "graph/passes.h"
 #include "loop/build.h"
 #include "loop/scalar.h"
 #include "loop/text.h"
 #include "loop/verify.h"
+#include "support/fill_models.h"
 #include "support/problems.h"
 
 namespace frit {
@@ -159,12 +163,30 @@ TEST_F(CudaNvrtc, PtxNamesTheArchitecture) {
   EXPECT_EQ(ptx->bytes.find(".ftz"), std::string::npos);
 }
 
+// A cut or spoilt cubin gives an error or some facts, never a crash.
+TEST_F(CudaNvrtc, SpoiltCubinsAreSurvived) {
+  const auto kernel = codegen::emit_cuda(every_operation(DType::kI8));
+  ASSERT_TRUE(kernel.ok());
+  const auto cubin =
+      nvrtc_->compile(kernel->source, kernel->symbol, arch_of(0), Numerics::kDefault, NvrtcOutput::kCubin);
+  ASSERT_TRUE(cubin.ok()) << cubin.error().text();
+  for (size_t size = 0; size < cubin->bytes.size(); size += 7)
+    EXPECT_FALSE(codegen::read_cubin(cubin->bytes.substr(0, size)).ok()) << size;
+  std::mt19937_64 random(20261201);
+  for (int i = 0; i < 3000; ++i) {
+    std::string bytes = cubin->bytes;
+    for (int k = 0; k < 4; ++k) bytes[random() % (k < 2 ? 64 : bytes.size())] = static_cast<char>(random());
+    const auto read = codegen::read_cubin(bytes);
+    EXPECT_TRUE(read.ok() || read.error().code == Code::kCorrupt) << read.error().text();
+  }
+}
+
 // Of random problems: each different kernel once, the architectures in turn.
 class CudaNvrtcFamilies : public CudaNvrtc, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(CudaNvrtcFamilies, CompileAndFit) {
   const char* text = std::getenv("FRIT_TEST_KERNELS");
-  const int wanted = text ? std::atoi(text) : 12;
+  const int wanted = text ? std::atoi(text) : 24;
   std::set<std::string> seen;
   for (uint64_t seed = 0; static_cast<int>(seen.size()) < wanted && seed < 500; ++seed) {
     std::mt19937_64 random(seed);
@@ -199,6 +221,55 @@ TEST_P(CudaNvrtcFamilies, CompileAndFit) {
 
 INSTANTIATE_TEST_SUITE_P(All, CudaNvrtcFamilies,
                          ::testing::Values("Pointwise", "Movement", "Reduce", "Normalize", "Matmul"));
+
+// Groups of real networks, with the params that a run without tuning takes.
+class CudaNvrtcNetworks : public CudaNvrtc, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(CudaNvrtcNetworks, CompileAndFit) {
+  base::SystemFileSystem files;
+  const auto model = test::load_test_model(files, FRIT_TEST_DATA "/models", GetParam());
+  ASSERT_TRUE(model.ok()) << model.error().text();
+  auto graph = test::import_filled(files, *model);
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  std::map<std::string, int64_t> sizes;
+  for (graph::ValueId id : graph->inputs) {
+    const auto& shape = graph->value(id).type.shape;
+    for (const auto& input : model->cases[0].inputs)
+      for (size_t k = 0; input.name == graph->value(id).name && k < shape.size(); ++k) {
+        std::vector<std::string> symbols;
+        shape[k].collect_symbols(symbols);
+        if (symbols.size() == 1) sizes[symbols[0]] = input.shape[k];
+      }
+  }
+  ASSERT_TRUE(graph::bind_sizes(*graph, sizes).ok());
+  ASSERT_TRUE(graph::run_passes(*graph, {}).ok());
+  const auto target = device::parse_target("cuda:sm_90").value_or_throw();
+  fusion::FusionOptions options;
+  options.build.target = &target;
+  const auto plan = fusion::make_plan(*std::move(graph), options);
+  ASSERT_TRUE(plan.ok()) << plan.error().text();
+  std::set<std::string> seen, families;
+  for (const auto& group : plan->groups) {
+    const codegen::Family* family = codegen::family_named(group.family);
+    if (!family) continue;  // a convolution: no schedule yet
+    const auto program =
+        family->build(group.group, family->heuristic(group.group, options.build), options.build);
+    ASSERT_TRUE(program.ok()) << program.error().text();
+    for (const auto& phase : program->phases) {
+      if (seen.size() >= 16 || !seen.insert(loop::print(phase.fn)).second) continue;
+      families.insert(group.family);
+      SCOPED_TRACE(group.family + " of " + group.group.node_names[0]);
+      for (const auto& arch : device::gpu_archs()) {
+        compile(phase.fn, arch, Numerics::kDefault);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+  EXPECT_GE(families.size(), 3u);
+  EXPECT_GE(seen.size(), 5u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaNvrtcNetworks, ::testing::Values("resnet50", "minilm_l6"));
 
 }  // namespace
 }  // namespace frit
