@@ -3,6 +3,7 @@
 // tuner and executor as a table (`family_table`); adding one is one file plus one row.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,7 @@ struct Family {
 };
 
 // All families, the most specialised first.
-const std::vector<Family>& family_table();
+std::span<const Family> family_table();
 // The first family that accepts the group; null with the reasons of all when none does.
 const Family* find_family(const Group& group, const BuildContext& context, std::string* why_not);
 const Family* family_named(std::string_view name);

@@ -3,9 +3,8 @@
 
 namespace frit::codegen {
 
-const std::vector<Family>& family_table() {
-  // Leaked on purpose: nothing in libfrit has a destructor that runs at exit.
-  static const auto* table = new std::vector<Family>{
+std::span<const Family> family_table() {
+  static const Family kTable[] = {
       cpu_only<depthwise_family>(),  // before conv, which would take it one channel at a time
       cpu_only<conv_family>(),
       with_gpu<matmul_family, gpu_matmul_family>(),
@@ -14,7 +13,7 @@ const std::vector<Family>& family_table() {
       with_gpu<normalize_family, gpu_normalize_family>(),  // several
       with_gpu<pointwise_family, gpu_pointwise_family>(),
   };
-  return *table;
+  return kTable;
 }
 
 const Family* find_family(const Group& group, const BuildContext& context, std::string* why_not) {

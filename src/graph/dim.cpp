@@ -122,7 +122,7 @@ Dim floor_div_by_constant(const Dim& a, int64_t c) {
     if (q != 0) add_term(quotient, product, q);
     if (k != wrap_mul(q, c)) add_term(rest, product, wrap_add(k, wrap_neg(wrap_mul(q, c))));
   }
-  const Dim whole = DimTerms::make(std::move(quotient));
+  Dim whole = DimTerms::make(std::move(quotient));
   const Dim r = DimTerms::make(rest);
   if (r.is_constant()) return whole;
 

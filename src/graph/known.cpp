@@ -168,7 +168,7 @@ bool both_sizes(const Dim& a, const Dim& b) { return is_non_negative(a) && is_no
 
 std::optional<Dim> divide(DType t, const Dim& a, const Dim& b) {
   if (b == Dim(0)) return std::nullopt;
-  const Dim q = floor_div(a, b);
+  Dim q = floor_div(a, b);
   if (q * b == a || (!is_float(t) && both_sizes(a, b))) return q;
   if (is_float(t) || !a.is_constant() || !b.is_constant()) return std::nullopt;
   return b == Dim(-1) ? Dim(0) - a : Dim(a.value() / b.value());

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ struct PassRow {
 };
 
 // The pipeline, in order. run_passes repeats it until nothing changes (bounded).
-const std::vector<PassRow>& pass_table();
+std::span<const PassRow> pass_table();
 
 struct PassReport {
   std::string pass;

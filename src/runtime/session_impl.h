@@ -43,7 +43,7 @@ struct Session::Impl {
   std::shared_ptr<const runtime::Prepared> latest;  // prepared last, for stats
   int64_t uses = 0;
   int64_t exact_hits = 0, near_hits = 0, misses = 0, trials = 0;
-  std::timed_mutex preparing;
+  std::mutex preparing;
 };
 
 }  // namespace FRIT_ABI

@@ -322,6 +322,9 @@ TEST(SessionTest, BadDataNamesTheNode) {
 }
 
 TEST(SessionTest, AForkedChildGetsAnErrorAndEndsInPeace) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer cannot start threads in a forked child";
+#endif
   const TempFolder folder;
   auto session = std::make_unique<Session>(
       Session::create(small_model(model_options(folder / "cache.db")), {.threads = 2}).value_or_throw());

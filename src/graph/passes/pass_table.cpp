@@ -4,8 +4,8 @@ namespace frit::graph {
 
 // Adding a pass is one file, one declaration in pass_functions.h and one row here, with the reason for its
 // place.
-const std::vector<PassRow>& pass_table() {
-  static const auto* const table = new std::vector<PassRow>{
+std::span<const PassRow> pass_table() {
+  static constexpr PassRow kTable[] = {
       {"eliminate_dead", eliminate_dead,
        "drops what no output reads, so that no other pass spends time on it"},
       {"fold_constants", fold_constants,
@@ -26,7 +26,7 @@ const std::vector<PassRow>& pass_table() {
        "computes equal things once; late, when equal things are spelled equally"},
       {"order_nodes", order_nodes, "the canonical order; last, as every other pass may disturb it"},
   };
-  return *table;
+  return kTable;
 }
 
 std::vector<RuleTable> rule_tables() {
