@@ -51,9 +51,10 @@ bool analyze_anchored(const Group& group, Anchored* out, std::string* why_not) {
       if (graph::is_pointwise(node.op) && g.value(in).type.shape != g.value(node.outputs[0]).type.shape)
         return no("the anchor's result is broadcast in the epilogue");
     }
-    if (!came) continue;
+    // Operands of the epilogue are computed where they are read, too: no other anchor among them.
     std::string why;
     if (!dag_can_evaluate(g, node, &why)) return no(why);
+    if (!came) continue;
     if (!graph::is_pointwise(node.op)) {
       if (std::get_if<graph::Reshape>(&node.op)) *came += "r" + graph::shape_text(g.value(node.outputs[0]).type.shape);
       else if (const auto* t = std::get_if<graph::Transpose>(&node.op)) {
