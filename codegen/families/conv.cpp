@@ -3,8 +3,8 @@
 // Rows are output pixels, columns output channels, K is (kernel position, input channel). Pixels are read in place from
 // a channels-last map; where there is padding, or another layout, a first phase copies the map into a padded
 // channels-last one, so that the inner loop never asks whether a tap is inside. With dilation 1 a kernel row and its
-// channels are one contiguous run. Taps that fall on padding for a whole register tile are skipped where the dilation
-// makes that common. `strict` walks K in ONNX order (channel, then kernel position).
+// channels are one contiguous run. Where a wide dilation puts many taps on padding, nothing is padded: taps that miss
+// the map are skipped (gemm.h). `strict` walks K in ONNX order (channel, then kernel position).
 #include <algorithm>
 
 #include "codegen/families/anchored.h"
@@ -26,7 +26,7 @@ struct Shape {
   bool copies = false;                   // a padded channels-last copy is made
   bool merged = false;                   // last kernel axis and channels are one run
   bool in_order = false;                 // strict's order of K
-  bool skips = false;
+  bool clipped = false;                  // no padding in memory: taps outside of the map are skipped
   GemmProblem problem;
   int64_t all_channels() const { return groups * in_channels; }
 };
@@ -68,16 +68,18 @@ Shape shape_of(const Group& group, Numerics numerics) {
     dilated = dilated || (op.pads[k] * 4 > s.out[k] && op.dilations[k] > 1);
   }
   const bool in_place = g.value(node.inputs[0]).producer == graph::kNoNode && is_channels_last(x);
-  s.copies = pads || (!in_place && !pointwise) || (!in_place && s.out_channels * s.groups > 32);
-  if (!s.copies) s.padded = s.in;
   s.in_order = numerics == Numerics::kStrict && !pointwise;
-  s.skips = dilated;
+  s.clipped = dilated && !s.in_order && !pointwise;
+  s.copies = (pads && !s.clipped) || (!in_place && !pointwise) || (!in_place && s.out_channels * s.groups > 32);
+  if (!s.copies || s.clipped) s.padded = s.in;
   const bool contiguous = s.copies || in_place;
-  s.merged = !s.in_order && contiguous && !pointwise && s.groups == 1 && s.dilations.back() == 1 && !s.skips;
+  s.merged = !s.in_order && contiguous && !pointwise && s.groups == 1 && s.dilations.back() == 1 && !s.clipped;
   s.problem.batch = s.groups;
   s.problem.m = s.images;
   for (int64_t n : s.out) s.problem.m *= n;
   s.problem.n = s.out_channels;
+  s.problem.padded = pads && !s.clipped;
+  s.problem.clipped = s.clipped;
   if (pointwise) {
     s.problem.run = s.in_channels;
   } else if (s.in_order) {
@@ -194,7 +196,7 @@ void build_copy(ProgramBuilder& program, const Shape& s, ValueId x, int32_t targ
     Index index{image, channel};
     Expr inside;
     for (size_t k = 0; k < s.rank; ++k) {
-      Expr i = dag.simplify(position[k] - s.before[k]);
+      Expr i = dag.simplify(position[k] - (s.clipped ? 0 : s.before[k]));
       index.push_back(i);
       Expr in = dag.simplify(loop::both(loop::ge(i, b.integer(0)), loop::lt(i, b.integer(s.in[k]))));
       int64_t known = 0;
@@ -319,25 +321,23 @@ Result<loop::Program> build(const Group& group, const Params& params, const Buil
     } else {
       for (size_t k = 0; k < taps.size(); ++k) position[k] = taps[k];
     }
-    for (size_t k = 0; k < s.rank; ++k) offset = offset * s.padded[k] + position[k] * s.dilations[k];
+    for (size_t k = 0; k < s.rank; ++k)
+      offset = offset * s.padded[k] + position[k] * s.dilations[k] - (s.clipped ? s.before[k] : 0);
     Expr address = pixel * s.all_channels() + batch * s.in_channels + offset * s.all_channels() + within;
     const loop::Buffer& from = s.copies ? phase.program_buffer(copy) : dag.buffer(x);
     return loop::load(b.context(), from, address);
   };
-  if (s.skips && !s.in_order) {
-    callbacks.tap_used = [&](Expr m, int64_t rows, const std::vector<Expr>& taps) {
-      Expr any;
-      for (int64_t i = 0; i < rows; ++i) {
-        Index at = dag.delinearize(m + i, pixels);
-        Expr inside;
-        for (size_t k = 0; k < s.rank; ++k) {
-          Expr p = at[k + 1] * s.strides[k] + taps[k] * s.dilations[k] - s.before[k];
-          Expr in = loop::both(loop::ge(p, b.integer(0)), loop::lt(p, b.integer(s.in[k])));
-          inside = inside ? loop::both(inside, in) : in;
-        }
-        any = any ? loop::either(any, inside) : inside;
+  if (s.problem.padded || s.problem.clipped) {
+    callbacks.row_used = [&](Expr m, const std::vector<Expr>& taps, Expr r) {
+      const Step step = step_of(dag, b, s, taps, r);
+      const Index at = dag.delinearize(m, pixels);
+      Expr inside;
+      for (size_t k = 0; k < s.rank; ++k) {
+        Expr p = at[k + 1] * s.strides[k] + step.position[k] * s.dilations[k] - s.before[k];
+        Expr in = loop::both(loop::ge(p, b.integer(0)), loop::lt(p, b.integer(s.in[k])));
+        inside = inside ? loop::both(inside, in) : in;
       }
-      return any;
+      return inside;
     };
   }
   callbacks.epilogue = [&](Expr batch, Expr m, Expr n, Expr value, bool masked) {
@@ -357,6 +357,6 @@ Result<loop::Program> build(const Group& group, const Params& params, const Buil
 
 }  // namespace
 
-Family conv_family() { return {"conv", 1, accepts, space, heuristic, cost, build}; }
+Family conv_family() { return {"conv", 2, accepts, space, heuristic, cost, build}; }
 
 }  // namespace frit::codegen

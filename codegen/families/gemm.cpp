@@ -122,7 +122,24 @@ class GemmEmitter {
       });
     });
     std::vector<Expr> taps;
-    tap_loops(0, taps, m, rows, [&](Expr tap_flat) { inner(acc, m, rows, panel, n0, vectors, masked, taps, tap_flat); });
+    auto all_rows = [&](Expr tap_flat) { inner(acc, m, rows, panel, n0, vectors, masked, taps, tap_flat); };
+    auto row_by_row = [&](Expr tap_flat) { careful(acc, m, rows, panel, vectors, taps, tap_flat); };
+    if (p_.padded) {
+      Expr finite = loop::eq(loop::load(b_.context(), *packed_, flag_at(panel)), loop::float_const(b_.context(), 0, DType::kF32, 1));
+      b_.if_then(finite, [&] { tap_loops(0, taps, all_rows); }, [&] { tap_loops(0, taps, row_by_row); });
+    } else if (p_.clipped) {
+      tap_loops(0, taps, [&](Expr tap_flat) {
+        Expr any, all;
+        for (int64_t i = 0; i < rows; ++i) {
+          Expr used = cb_.row_used(m + i, taps, b_.integer(0));
+          any = any ? loop::either(any, used) : used;
+          all = all ? loop::both(all, used) : used;
+        }
+        b_.if_then(any, [&] { b_.if_then(all, [&] { all_rows(tap_flat); }, [&] { row_by_row(tap_flat); }); });
+      });
+    } else {
+      tap_loops(0, taps, all_rows);
+    }
 
     auto at = [&](const loop::Buffer& from, Expr index) { return loop::load(b_.context(), from, index, lanes); };
     if (k_block_ + 1 < k_blocks_) {
@@ -148,26 +165,29 @@ class GemmEmitter {
     unrolled(rows, [&](Expr i) { unrolled(vectors, [&](Expr j) { finish(i, j, at(acc, i * vectors + j)); }); });
   }
 
-  void tap_loops(size_t depth, std::vector<Expr>& taps, Expr m, int64_t rows, const std::function<void(Expr)>& body) {
+  void tap_loops(size_t depth, std::vector<Expr>& taps, const std::function<void(Expr)>& body) {
     if (depth == p_.taps.size()) {
       Expr flat = b_.integer(0);
       for (size_t k = 0; k < taps.size(); ++k) flat = flat * p_.taps[k] + taps[k];
-      if (cb_.tap_used && !taps.empty()) b_.if_then(cb_.tap_used(m, rows, taps), [&] { body(flat); });
-      else body(flat);
+      body(flat);
       return;
     }
     b_.loop(b_.integer(0), b_.integer(p_.taps[depth]), 1, LoopKind::kSerial, [&](Expr t) {
       cb_.note_range(t, 0, p_.taps[depth] - 1);
       taps.push_back(t);
-      tap_loops(depth + 1, taps, m, rows, body);
+      tap_loops(depth + 1, taps, body);
       taps.pop_back();
     });
   }
 
+  std::pair<int64_t, int64_t> block_of_run() const {
+    if (k_blocks_ == 1) return {0, p_.run};
+    return {k_block_ * t_.kc, std::min(p_.run, (k_block_ + 1) * t_.kc)};
+  }
+
   void inner(const loop::Buffer& acc, Expr m, int64_t rows, Expr panel, Expr n0, int64_t vectors, bool masked,
              const std::vector<Expr>& taps, Expr tap_flat) {
-    const int64_t begin = k_blocks_ > 1 ? k_block_ * t_.kc : 0;
-    const int64_t end = k_blocks_ > 1 ? std::min(p_.run, begin + t_.kc) : p_.run;
+    const auto [begin, end] = block_of_run();
     const int64_t steps = std::min(t_.ku, end - begin);
     if (steps <= 0) return;
     const int64_t whole = begin + (end - begin) / steps * steps;
@@ -177,7 +197,7 @@ class GemmEmitter {
       Expr k = tap_flat * p_.run + r;
       unrolled(vectors, [&](Expr j) {
         Expr v;
-        if (packed_) v = loop::load(b_.context(), *packed_, ((batch_of_b() * panels_ + panel) * p_.k() + k) * nr_ + j * lanes, lanes);
+        if (packed_) v = loop::load(b_.context(), *packed_, packed_at(panel, k) + j * lanes, lanes);
         else v = cb_.b(batch_, k, n0 + j * lanes, masked);
         b_.store(row, j, v);
       });
@@ -198,6 +218,29 @@ class GemmEmitter {
     for (int64_t r = whole; r < end; ++r) step(b_.integer(r));
   }
 
+  // inner() where padding counts: a row takes part in the steps that are not padding. Nothing is unrolled but the tile
+  // itself: it is rare, and code costs compile time.
+  void careful(const loop::Buffer& acc, Expr m, int64_t rows, Expr panel, int64_t vectors, const std::vector<Expr>& taps, Expr tap_flat) {
+    const int32_t lanes = t_.lanes;
+    const auto [begin, end] = block_of_run();
+    if (begin >= end) return;
+    b_.loop(b_.integer(begin), b_.integer(end), 1, LoopKind::kSerial, [&, begin = begin, end = end](Expr r) {
+      cb_.note_range(r, begin, end - 1);
+      Expr k = tap_flat * p_.run + r;
+      unrolled(rows, [&](Expr i) {
+        b_.if_then(cb_.row_used(m + i, taps, r), [&] {
+          Expr a = b_.let(loop::splat(cb_.a(batch_, m + i, taps, r), lanes));
+          unrolled(vectors, [&](Expr j) {
+            Expr b = loop::load(b_.context(), *packed_, packed_at(panel, k) + j * lanes, lanes);
+            b_.store(acc, i * vectors + j, loop::fma(a, b, loop::load(b_.context(), acc, i * vectors + j, lanes)));
+          });
+        });
+      });
+    });
+  }
+
+  Expr packed_at(Expr panel, Expr k) { return ((batch_of_b() * panels_ + panel) * p_.k() + k) * nr_; }
+  Expr flag_at(Expr panel) { return batch_of_b() * panels_ + panel + packed_batches() * panels_ * p_.k() * nr_; }
   Expr batch_of_b() { return packed_batches() > 1 ? batch_ : b_.integer(0); }
   int64_t packed_batches() {
     int64_t elements = 0;
@@ -225,7 +268,7 @@ void emit_gemm(loop::Builder& builder, const GemmProblem& problem, const GemmTil
 }
 
 int64_t packed_b_elements(const GemmProblem& problem, int64_t nr, int64_t b_batch) {
-  return b_batch * ceil_div(problem.n, nr) * problem.k() * nr;
+  return b_batch * ceil_div(problem.n, nr) * (problem.k() * nr + (problem.padded ? 1 : 0));
 }
 
 void emit_pack_b(loop::Builder& b, const GemmProblem& p, int64_t b_batch, int64_t nr, int32_t lanes, const loop::Buffer& packed,
@@ -234,6 +277,12 @@ void emit_pack_b(loop::Builder& b, const GemmProblem& p, int64_t b_batch, int64_
   Expr batch = b.tile(b_batch), panel = b.tile(panels);
   note_range(batch, 0, b_batch - 1);
   note_range(panel, 0, panels - 1);
+  // The sum of v - v: zero, or NaN.
+  loop::Buffer finite;
+  if (p.padded) {
+    finite = b.local(loop::Space::kRegister, DType::kF32, 1, lanes);
+    b.store(finite, b.integer(0), loop::float_const(b.context(), 0, DType::kF32, lanes));
+  }
   b.loop(b.integer(0), b.integer(p.k()), 1, LoopKind::kSerial, [&](Expr k) {
     note_range(k, 0, std::max<int64_t>(p.k() - 1, 0));
     b.loop(b.integer(0), b.integer(nr / lanes), 1, LoopKind::kSerial, [&](Expr j) {
@@ -247,9 +296,15 @@ void emit_pack_b(loop::Builder& b, const GemmProblem& p, int64_t b_batch, int64_
         v = loop::splat(v, lanes);
         if (mask) v = loop::select(mask, v, loop::float_const(b.context(), 0, DType::kF32, lanes));
       }
+      if (p.padded) v = b.let(v);
       b.store(packed, to, v);
+      if (p.padded) b.store(finite, b.integer(0), loop::load(b.context(), finite, b.integer(0), lanes) + (v - v));
     });
   });
+  if (p.padded) {
+    Expr flag = loop::reduce(loop::OpCode::kAdd, loop::load(b.context(), finite, b.integer(0), lanes));
+    b.store(packed, batch * panels + panel + b_batch * panels * p.k() * nr, flag);
+  }
 }
 
 // ---- the tunable part ------------------------------------------------------------------------------------------------------

@@ -5,6 +5,12 @@
 // map. B is packed in panels [n / NR][K][NR] (NR = nv * lanes, the last panel padded with zeros), or read through a
 // callback as vectors. K is a nest of `taps` (kernel positions) around a run of `run` contiguous steps.
 //
+// A may have padding, which is no part of the sum. Where taps mostly miss it (`padded`), it reads as zeros: right for
+// finite B. So the packed form has one more element per panel, zero where the panel is finite, and tiles of other panels
+// take a path that leaves padding out, row by row; finite weights pay one comparison per register tile for it. Where taps
+// often fall on it (`clipped`), there is no A there: a tile skips taps that miss the map in all of its rows, and takes
+// the row by row path where some do.
+//
 // Method: the outer-product micro-kernel of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication"
 // (2008), with the epilogue of oneDNN's and Inductor's GEMM templates.
 #pragma once
@@ -24,6 +30,8 @@ struct GemmProblem {
   int64_t m = 0, n = 0;
   std::vector<int64_t> taps;       // outer K loops, outermost first; empty: none
   int64_t run = 0;                 // inner K loop
+  bool padded = false;             // A has padding, as zeros: row_used says where
+  bool clipped = false;            // A has padding that may not be read: row_used says where, whatever r is
   int64_t k() const;
 };
 
@@ -43,8 +51,8 @@ struct GemmCallbacks {
   std::function<loop::Expr(loop::Expr batch, loop::Expr m, const std::vector<loop::Expr>& taps, loop::Expr r)> a;
   // B when it is not packed: `lanes` elements from n; masked by the caller's tail when `masked`.
   std::function<loop::Expr(loop::Expr batch, loop::Expr k, loop::Expr n, bool masked)> b;
-  // Whether the tap contributes to one of the rows [m, m + rows): none: always.
-  std::function<loop::Expr(loop::Expr m, int64_t rows, const std::vector<loop::Expr>& taps)> tap_used;
+  // With padding: whether row m's A at this step of K is part of the sum.
+  std::function<loop::Expr(loop::Expr m, const std::vector<loop::Expr>& taps, loop::Expr r)> row_used;
   // Writes one vector of results for row m, columns n .. n + lanes - 1 (those below the problem's n when `masked`).
   std::function<void(loop::Expr batch, loop::Expr m, loop::Expr n, loop::Expr value, bool masked)> epilogue;
   // Says the range of a loop variable, so that addresses simplify.
@@ -55,10 +63,11 @@ struct GemmCallbacks {
 void emit_gemm(loop::Builder& builder, const GemmProblem& problem, const GemmTile& tile, const loop::Buffer* packed_b,
                const GemmCallbacks& callbacks);
 
-// Elements of B's packed form.
+// Elements of B's packed form: the panels, and what says which are finite.
 int64_t packed_b_elements(const GemmProblem& problem, int64_t nr, int64_t b_batch);
 
-// Emits the packing kernel: packed[b][panel][k][NR] = value(b, k, n) for n < problem.n, else 0. Tiles: [b, panel].
+// Emits the packing kernel: packed[b][panel][k][NR] = value(b, k, n) for n < problem.n, else 0; then, with
+// problem.padded, [b][panel] 0 or NaN. Tiles: [b, panel].
 void emit_pack_b(loop::Builder& builder, const GemmProblem& problem, int64_t b_batch, int64_t nr, int32_t lanes, const loop::Buffer& packed,
                  const std::function<loop::Expr(loop::Expr batch, loop::Expr k, loop::Expr n, loop::Expr mask)>& value,
                  const std::function<void(loop::Expr var, int64_t low, int64_t high)>& note_range);
