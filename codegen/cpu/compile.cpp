@@ -97,10 +97,11 @@ std::string baseline_cpu(const device::Target& target) {
   return target.has_avx512() ? "x86-64-v4" : "x86-64-v3";
 }
 
-void provoke_fatal(llvm::Module& module) {
+// An instruction of x86 that the function's target does not have.
+void provoke_fatal(llvm::Module& module, bool x86) {
   llvm::IRBuilder<> b(module.getContext());
   auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), false), llvm::Function::ExternalLinkage, "provoked", module);
-  f->addFnAttr("target-features", "-amx-tile");
+  if (x86) f->addFnAttr("target-features", "-amx-tile");  // elsewhere LLVM would print that it does not know the name
   b.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "entry", f));
   b.CreateIntrinsic(llvm::Intrinsic::x86_tilerelease, {}, {});
   b.CreateRetVoid();
@@ -124,7 +125,7 @@ Status generate(Session& s, const loop::LoopFn& fn, const std::string& symbol, c
   s.module->setDataLayout(s.machine->createDataLayout());
   s.module->setPICLevel(llvm::PICLevel::BigPIC);
   FRIT_TRY(emit_kernel(fn, symbol, traits, *s.module));
-  if (options.provoke_fatal) provoke_fatal(*s.module);
+  if (options.provoke_fatal) provoke_fatal(*s.module, !arm);
   llvm::raw_string_ostream broken(error);
   if (llvm::verifyModule(*s.module, &broken)) return make_error(Code::kInternal, "emitted IR is malformed: " + error);
 
