@@ -26,6 +26,8 @@ struct Run {
   std::vector<int64_t> sizes;
   std::vector<std::vector<std::byte>> buffers;  // before; after run() what the kernel left
   std::vector<size_t> offsets;                  // of each buffer from a 64-byte boundary; empty: none
+  std::vector<std::string>
+      guards;  // instead: "front16", "end4" of each buffer: against a page without access
   // After run():
   int32_t status = -1;
   int64_t error[device::kErrorWords] = {};
@@ -51,6 +53,7 @@ inline std::string run(Run& run, const std::string& emulator, const std::string&
                static_cast<std::streamsize>(run.buffers[i].size()));
     command += " " + shell_quoted(paths.back());
     if (i < run.offsets.size() && run.offsets[i] != 0) command += "@" + std::to_string(run.offsets[i]);
+    if (i < run.guards.size()) command += "@" + run.guards[i];
   }
   FILE* pipe = popen((command + " 2>&1").c_str(), "r");
   if (!pipe) return "cannot start: " + command;

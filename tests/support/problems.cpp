@@ -1,11 +1,13 @@
 #include "support/problems.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
 
 #include "graph/infer.h"
+#include "support/random_graph.h"
 
 namespace frit::testing {
 namespace {
@@ -17,12 +19,26 @@ using graph::TensorType;
 using graph::ValueId;
 using Extents = std::vector<int64_t>;
 
+// NaN and infinities in one or two places.
+void sprinkle(float* values, int64_t n, std::mt19937_64& random) {
+  const float specials[] = {NAN, INFINITY, -INFINITY};
+  for (uint64_t k = 1 + random() % 2; k > 0 && n > 0; --k)
+    values[random() % static_cast<uint64_t>(n)] = specials[random() % 3];
+}
+
 class Maker {
  public:
-  explicit Maker(uint64_t seed) : random_(seed) {}
+  explicit Maker(uint64_t seed) : special_(is_special(seed)), random_(seed) {}
 
-  int64_t pick(std::initializer_list<int64_t> values) { return *(values.begin() + static_cast<long>(random_() % values.size())); }
-  int64_t between(int64_t low, int64_t high) { return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1)); }
+  int64_t pick(std::initializer_list<int64_t> values) {
+    return *(values.begin() + static_cast<long>(random_() % values.size()));
+  }
+  int64_t between(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
+  }
+  DType dtype(std::initializer_list<DType> values) {
+    return *(values.begin() + static_cast<long>(random_() % values.size()));
+  }
   bool chance(int one_in) { return random_() % static_cast<uint64_t>(one_in) == 0; }
 
   static Shape shape(const Extents& e) { return Shape(e.begin(), e.end()); }
@@ -36,7 +52,9 @@ class Maker {
       return g.add_constant({t, shape(e), {}}, graph::make_constant_of(values));
     }
     std::vector<float> values;
-    for (int64_t i = 0; i < n; ++i) values.push_back(static_cast<float>(static_cast<int64_t>(random_() % 2001) - 1000) / 700.0f);
+    for (int64_t i = 0; i < n; ++i)
+      values.push_back(static_cast<float>(static_cast<int64_t>(random_() % 2001) - 1000) / 700.0f);
+    if (special_ && chance(2)) sprinkle(values.data(), n, random_);
     return g.add_constant({t, shape(e), {}}, graph::make_constant_of(values));
   }
   ValueId maybe_constant(const Extents& e) { return chance(2) ? constant(e) : input(e); }
@@ -51,26 +69,66 @@ class Maker {
     g.add_node(node.op, node.inputs, *types);
     return g.node(id).outputs[0];
   }
-  ValueId reshape(ValueId x, const Extents& e) { return g.add(graph::Reshape{}, {x}, {g.value(x).type.dtype, shape(e), {}}); }
-  ValueId scalar(float v) { return g.add_constant({DType::kF32, {}, {}}, graph::make_constant_of(std::vector<float>{v})); }
+  ValueId reshape(ValueId x, const Extents& e) {
+    return g.add(graph::Reshape{}, {x}, {g.value(x).type.dtype, shape(e), {}});
+  }
+  ValueId scalar(float v) {
+    return g.add_constant({DType::kF32, {}, {}}, graph::make_constant_of(std::vector<float>{v}));
+  }
   Extents dims(ValueId v) { return *graph::constant_shape(g.value(v).type.shape); }
 
+  // An input, now and then as a view: transposed, or every other row of a larger one.
+  ValueId source(const Extents& e, DType t = DType::kF32) {
+    if (e.empty() || !chance(4)) return input(e, t);
+    Extents from = e;
+    if (chance(2)) {
+      std::vector<int64_t> perm;
+      for (size_t i = 0; i < e.size(); ++i) perm.push_back(static_cast<int64_t>(i));
+      std::shuffle(perm.begin(), perm.end(), random_);
+      for (size_t i = 0; i < e.size(); ++i) from[static_cast<size_t>(perm[i])] = e[i];
+      return add(graph::Transpose{perm}, {input(from, t)});
+    }
+    const auto axis = static_cast<size_t>(between(0, static_cast<int64_t>(e.size()) - 1));
+    graph::Slice s;
+    s.starts.assign(e.size(), 0);
+    s.steps.assign(e.size(), 1);
+    s.starts[axis] = between(0, 2);
+    s.steps[axis] = between(1, 2);
+    from[axis] = 2 + e[axis] * s.steps[axis] + between(0, 1);
+    return g.add(s, {input(from, t)}, {t, shape(e), {}});
+  }
+  // A value that another kernel computes: its memory may be computed in place.
+  ValueId inner(Extents e) {
+    e.insert(e.begin(), 2);
+    return add(graph::Reduce{graph::ReduceOp::kMax, {0}, false}, {input(e)});
+  }
   // A few pointwise ops after a value: activation, bias along an axis, residual.
   ValueId epilogue(ValueId x, int64_t channel_axis) {
     const Extents e = dims(x);
     for (int64_t n = between(0, 3); n > 0; --n) {
       switch (random_() % 6) {
-        case 0: x = add(graph::Unary{graph::UnaryOp::kRelu}, {x}); break;
-        case 1: x = add(graph::Binary{graph::BinaryOp::kAdd}, {x, maybe_constant(e)}); break;
+        case 0:
+          x = add(graph::Unary{graph::UnaryOp::kRelu}, {x});
+          break;
+        case 1:
+          x = add(graph::Binary{graph::BinaryOp::kAdd}, {x, chance(2) ? inner(e) : maybe_constant(e)});
+          break;
         case 2: {
           Extents b(e.size(), 1);
           b[static_cast<size_t>(channel_axis)] = e[static_cast<size_t>(channel_axis)];
           x = add(graph::Binary{graph::BinaryOp::kMul}, {x, maybe_constant(b)});
           break;
         }
-        case 3: x = add(graph::Binary{graph::BinaryOp::kMul}, {x, add(graph::Unary{graph::UnaryOp::kSigmoid}, {x})}); break;
-        case 4: x = add(graph::Binary{graph::BinaryOp::kMin}, {x, scalar(1.5f)}); break;
-        default: x = add(graph::Unary{graph::UnaryOp::kTanh}, {x}); break;
+        case 3:
+          x = add(graph::Binary{graph::BinaryOp::kMul},
+                  {x, add(graph::Unary{graph::UnaryOp::kSigmoid}, {x})});
+          break;
+        case 4:
+          x = add(graph::Binary{graph::BinaryOp::kMin}, {x, scalar(1.5f)});
+          break;
+        default:
+          x = add(graph::Unary{graph::UnaryOp::kTanh}, {x});
+          break;
       }
     }
     return x;
@@ -83,13 +141,16 @@ class Maker {
   }
 
   Graph g;
+  const bool special_;
   std::mt19937_64 random_;
 };
 
 Graph matmul(uint64_t seed) {
   Maker m(seed);
-  const int64_t rows = m.pick({0, 1, 1, 2, 3, 5, 7, 13, 16, 31, 64}), n = m.pick({0, 1, 3, 8, 15, 16, 17, 33, 48, 64, 100, 131});
-  const int64_t k = m.pick({0, 1, 2, 3, 5, 16, 17, 37, 64, 150});
+  const int64_t rows = m.pick({0, 1, 1, 2, 3, 5, 7, 13, 16, 31, 64}),
+                n = m.pick({0, 1, 3, 8, 15, 16, 17, 33, 48, 64, 100, 131});
+  // Long ones are cut into blocks of k.
+  const int64_t k = m.chance(6) ? m.pick({513, 600, 1031}) : m.pick({0, 1, 2, 3, 5, 16, 17, 37, 64, 150});
   Extents batch;
   for (int64_t i = m.between(0, 2); i > 0; --i) batch.push_back(m.pick({1, 2, 3}));
   Extents a = batch, b = m.chance(2) ? Extents{} : batch;
@@ -129,7 +190,8 @@ Graph matmul(uint64_t seed) {
     std::vector<int64_t> perm;
     for (size_t i = 0; i < both.size(); ++i) perm.push_back(static_cast<int64_t>(i));
     std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
-    return m.finish({m.epilogue(m.add(graph::MatMul{}, {left, m.add(graph::Transpose{perm}, {right})}), static_cast<int64_t>(both.size()) - 1)});
+    return m.finish({m.epilogue(m.add(graph::MatMul{}, {left, m.add(graph::Transpose{perm}, {right})}),
+                                static_cast<int64_t>(both.size()) - 1)});
   }
   ValueId x = matrix(a, rows, k, transpose_a, false), w = matrix(b, k, n, transpose_b, m.chance(2));
   ValueId y = m.add(graph::MatMul{}, {x, w});
@@ -152,16 +214,23 @@ Graph matmul(uint64_t seed) {
 
 Graph conv_of(Maker& m, bool depthwise) {
   const int64_t rank = m.pick({1, 2, 2, 2, 3});
-  const int64_t groups = depthwise ? m.pick({2, 5, 16, 19, 33}) : m.pick({1, 1, 1, 2, 3});
-  const int64_t ic = depthwise ? 1 : m.pick({1, 2, 3, 7, 16, 20}), oc = depthwise ? 1 : m.pick({1, 2, 5, 16, 17, 40});
+  const bool wide = !depthwise && m.chance(20);  // enough input channels for blocks of k
+  const int64_t groups = depthwise ? m.pick({2, 5, 16, 19, 33}) : wide ? 1 : m.pick({1, 1, 1, 2, 3});
+  const int64_t ic = depthwise ? 1
+                     : wide    ? 523
+                               : m.pick({1, 2, 3, 7, 16, 20}),
+                oc = depthwise ? 1 : m.pick({1, 2, 5, 16, 17, 40});
   Extents x{m.pick({1, 1, 2}), ic * groups}, w{oc * groups, ic};
   graph::Conv op;
   op.groups = groups;
   std::vector<int64_t> before, after;
   for (int64_t k = 0; k < rank; ++k) {
-    const int64_t kernel = m.pick({1, 1, 2, 3, 3, 5}), dilation = m.pick({1, 1, 1, 2, 3}), reach = (kernel - 1) * dilation + 1;
+    const int64_t kernel = wide ? 1 : m.pick({1, 1, 2, 3, 3, 5}), dilation = m.pick({1, 1, 1, 2, 3, 6}),
+                  reach = (kernel - 1) * dilation + 1;
     const int64_t lo = m.between(0, reach / 2 + 1), hi = m.between(0, reach / 2 + 1);
-    const int64_t size = std::max<int64_t>(m.pick(rank == 3 ? std::initializer_list<int64_t>{1, 3, 5} : std::initializer_list<int64_t>{1, 4, 7, 9, 14}), reach - lo - hi);
+    const int64_t size = std::max<int64_t>(m.pick(rank == 3 ? std::initializer_list<int64_t>{1, 3, 5}
+                                                            : std::initializer_list<int64_t>{1, 4, 7, 9, 14}),
+                                           reach - lo - hi);
     x.push_back(std::max<int64_t>(size, 1));
     w.push_back(kernel);
     op.strides.push_back(m.pick({1, 1, 2, 3}));
@@ -171,8 +240,9 @@ Graph conv_of(Maker& m, bool depthwise) {
   }
   op.pads = before;
   op.pads.insert(op.pads.end(), after.begin(), after.end());
-  ValueId in = m.input(x);
-  if (m.chance(2)) in = m.add(graph::Unary{graph::UnaryOp::kNeg}, {in});  // an inner value: it may be channels-last
+  ValueId in = m.source(x);
+  if (m.chance(2))
+    in = m.add(graph::Unary{graph::UnaryOp::kNeg}, {in});  // an inner value: it may be channels-last
   std::vector<ValueId> inputs{in, m.maybe_constant(w)};
   if (m.chance(2)) inputs.push_back(m.maybe_constant({oc * groups}));
   ValueId y = m.epilogue(m.add(op, inputs), 1);
@@ -198,7 +268,8 @@ Graph pool(uint64_t seed) {
   Extents x{m.pick({1, 2}), m.pick({1, 3, 16, 21, 40})};
   std::vector<int64_t> after;
   for (int64_t k = 0; k < rank; ++k) {
-    const int64_t kernel = m.pick({1, 2, 3, 5}), dilation = op.op == graph::PoolOp::kMax ? m.pick({1, 1, 2}) : 1;
+    const int64_t kernel = m.pick({1, 2, 3, 5}),
+                  dilation = op.op == graph::PoolOp::kMax ? m.pick({1, 1, 2}) : 1;
     op.kernel.push_back(kernel);
     op.dilations.push_back(dilation);
     op.strides.push_back(m.pick({1, 2, 3}));
@@ -207,14 +278,19 @@ Graph pool(uint64_t seed) {
     x.push_back(std::max<int64_t>(m.pick({1, 4, 7, 10}), (kernel - 1) * dilation + 1));
   }
   op.pads.insert(op.pads.end(), after.begin(), after.end());
-  ValueId in = m.input(x);
+  const DType t = op.op == graph::PoolOp::kMax && m.chance(3)
+                      ? m.dtype({DType::kI8, DType::kU8, DType::kI32, DType::kF64})
+                      : DType::kF32;
+  ValueId in = m.source(x, t);
+  if (t != DType::kF32) return m.finish({m.add(op, {in})});
   if (m.chance(2)) in = m.add(graph::Unary{graph::UnaryOp::kNeg}, {in});
   return m.finish({m.epilogue(m.add(op, {in}), 1)});
 }
 
 Extents small_shape(Maker& m, int64_t rank, bool empty = true) {
   Extents e;
-  for (int64_t k = 0; k < rank; ++k) e.push_back(empty && m.chance(40) ? 0 : m.pick({1, 2, 3, 5, 7, 16, 19, 33}));
+  for (int64_t k = 0; k < rank; ++k)
+    e.push_back(empty && m.chance(40) ? 0 : m.pick({1, 2, 3, 5, 7, 16, 19, 33}));
   return e;
 }
 
@@ -222,20 +298,26 @@ Graph reduce(uint64_t seed) {
   Maker m(seed);
   const int64_t rank = m.between(1, 4);
   const Extents e = small_shape(m, rank);
-  ValueId x = m.input(e);
+  const DType t =
+      m.chance(4) ? m.dtype({DType::kI32, DType::kI64, DType::kU8, DType::kI16, DType::kF64}) : DType::kF32;
+  ValueId x = m.source(e, t);
   if (!is_special(seed) && m.chance(3)) x = m.add(graph::Binary{graph::BinaryOp::kMul}, {x, x});
   graph::Reduce op;
-  op.op = is_special(seed) ? (m.chance(2) ? graph::ReduceOp::kMax : graph::ReduceOp::kMin) : static_cast<graph::ReduceOp>(m.between(0, 4));
+  op.op = is_special(seed) ? (m.chance(2) ? graph::ReduceOp::kMax : graph::ReduceOp::kMin)
+                           : static_cast<graph::ReduceOp>(m.between(0, 4));
   op.keepdims = m.chance(2);
   for (int64_t a = 0; a < rank; ++a)
     if (m.chance(2)) op.axes.push_back(a);
   if (op.axes.empty()) op.axes.push_back(m.between(0, rank - 1));
+  if (!is_float(t) && op.op == graph::ReduceOp::kMean) op.op = graph::ReduceOp::kSum;
   ValueId y = m.add(op, {x});
-  if (m.chance(2)) y = m.add(graph::Unary{graph::UnaryOp::kSigmoid}, {y});
+  if (t == DType::kF32 && m.chance(2)) y = m.add(graph::Unary{graph::UnaryOp::kSigmoid}, {y});
   return m.finish({y});
 }
 
-ValueId reduce_last(Maker& m, graph::ReduceOp op, ValueId x, const std::vector<int64_t>& axes) { return m.add(graph::Reduce{op, axes, true}, {x}); }
+ValueId reduce_last(Maker& m, graph::ReduceOp op, ValueId x, const std::vector<int64_t>& axes) {
+  return m.add(graph::Reduce{op, axes, true}, {x});
+}
 
 Graph normalize(uint64_t seed) {
   Maker m(seed);
@@ -243,7 +325,7 @@ Graph normalize(uint64_t seed) {
   const Extents e = small_shape(m, rank, false);
   std::vector<int64_t> axes{m.chance(3) ? m.between(0, rank - 1) : rank - 1};
   if (axes[0] + 1 < rank && m.chance(2)) axes.push_back(axes[0] + 1);
-  ValueId x = m.input(e);
+  ValueId x = m.source(e);
   if (m.chance(3)) x = m.add(graph::Binary{graph::BinaryOp::kAdd}, {x, m.input(e)});
   using B = graph::BinaryOp;
   ValueId y;
@@ -254,7 +336,8 @@ Graph normalize(uint64_t seed) {
   } else {  // layer norm
     ValueId d = m.add(graph::Binary{B::kSub}, {x, reduce_last(m, graph::ReduceOp::kMean, x, axes)});
     ValueId v = reduce_last(m, graph::ReduceOp::kMean, m.add(graph::Binary{B::kMul}, {d, d}), axes);
-    ValueId s = m.add(graph::Unary{graph::UnaryOp::kSqrt}, {m.add(graph::Binary{B::kAdd}, {v, m.scalar(1e-5f)})});
+    ValueId s =
+        m.add(graph::Unary{graph::UnaryOp::kSqrt}, {m.add(graph::Binary{B::kAdd}, {v, m.scalar(1e-5f)})});
     y = m.add(graph::Binary{B::kDiv}, {d, s});
     if (m.chance(2)) y = m.add(graph::Binary{B::kMul}, {y, m.maybe_constant({e.back()})});
   }
@@ -272,18 +355,35 @@ Graph pointwise(uint64_t seed) {
     while (!b.empty() && m.chance(4)) b.erase(b.begin());
     return m.maybe_constant(b);
   };
-  ValueId x = m.input(e);
+  ValueId x = m.source(e);
   std::vector<ValueId> outputs;
   for (int64_t n = m.between(1, 5); n > 0; --n) {
     switch (m.between(0, 7)) {
-      case 0: x = m.add(graph::Binary{graph::BinaryOp::kAdd}, {x, operand()}); break;
-      case 1: x = m.add(graph::Binary{graph::BinaryOp::kMul}, {x, operand()}); break;
-      case 2: x = m.add(graph::Binary{graph::BinaryOp::kMax}, {x, operand()}); break;
-      case 3: x = m.add(graph::Select{}, {m.add(graph::Binary{graph::BinaryOp::kLt}, {x, operand()}), x, operand()}); break;
-      case 4: x = m.add(graph::Unary{graph::UnaryOp::kTanh}, {x}); break;
-      case 5: x = m.add(graph::Unary{graph::UnaryOp::kErf}, {x}); break;
-      case 6: x = m.add(graph::Cast{DType::kF32}, {m.add(graph::Unary{graph::UnaryOp::kIsNan}, {x})}); break;
-      default: x = m.add(graph::Unary{graph::UnaryOp::kSigmoid}, {x}); break;
+      case 0:
+        x = m.add(graph::Binary{graph::BinaryOp::kAdd}, {x, operand()});
+        break;
+      case 1:
+        x = m.add(graph::Binary{graph::BinaryOp::kMul}, {x, operand()});
+        break;
+      case 2:
+        x = m.add(graph::Binary{graph::BinaryOp::kMax}, {x, operand()});
+        break;
+      case 3:
+        x = m.add(graph::Select{},
+                  {m.add(graph::Binary{graph::BinaryOp::kLt}, {x, operand()}), x, operand()});
+        break;
+      case 4:
+        x = m.add(graph::Unary{graph::UnaryOp::kTanh}, {x});
+        break;
+      case 5:
+        x = m.add(graph::Unary{graph::UnaryOp::kErf}, {x});
+        break;
+      case 6:
+        x = m.add(graph::Cast{DType::kF32}, {m.add(graph::Unary{graph::UnaryOp::kIsNan}, {x})});
+        break;
+      default:
+        x = m.add(graph::Unary{graph::UnaryOp::kSigmoid}, {x});
+        break;
     }
     if (m.chance(5)) outputs.push_back(x);
   }
@@ -297,11 +397,19 @@ Graph movement(uint64_t seed) {
   Maker m(seed);
   const int64_t rank = m.between(1, 4);
   Extents e = small_shape(m, rank, false);
-  const DType t = m.chance(4) ? DType::kI64 : DType::kF32;
+  const DType t =
+      m.chance(3) ? m.dtype({DType::kI64, DType::kU8, DType::kF16, DType::kF64, DType::kI16}) : DType::kF32;
   ValueId x = m.input(e, t);
   for (int64_t n = m.between(1, 3); n > 0; --n) {
     const auto axis = static_cast<size_t>(m.between(0, static_cast<int64_t>(e.size()) - 1));
-    switch (m.between(0, 6)) {
+    switch (m.between(0, 7)) {
+      case 6: {
+        if (e[axis] < 4) break;
+        Extents at = e;
+        at[axis] = m.pick({1, 5, 17});
+        x = m.add(graph::GatherElements{static_cast<int64_t>(axis)}, {x, m.input(at, DType::kI64)});
+        break;
+      }
       case 0: {
         std::vector<int64_t> perm;
         for (size_t i = 0; i < e.size(); ++i) perm.push_back(static_cast<int64_t>(i));
@@ -330,7 +438,9 @@ Graph movement(uint64_t seed) {
       case 3: {
         Extents other = e;
         other[axis] = m.pick({1, 3, 16});
-        x = m.add(graph::Concat{static_cast<int64_t>(axis)}, m.chance(2) ? std::vector<ValueId>{x, m.input(other, t)} : std::vector<ValueId>{m.input(other, t), x, m.input(e, t)});
+        x = m.add(graph::Concat{static_cast<int64_t>(axis)},
+                  m.chance(2) ? std::vector<ValueId>{x, m.input(other, t)}
+                              : std::vector<ValueId>{m.input(other, t), x, m.input(e, t)});
         break;
       }
       case 4: {
@@ -345,11 +455,16 @@ Graph movement(uint64_t seed) {
       }
       case 5: {
         const Extents indices = m.chance(2) ? Extents{m.pick({1, 3, 20})} : Extents{2, 3};
-        x = m.add(graph::Gather{static_cast<int64_t>(axis)}, {x, m.constant(indices, DType::kI64, -e[axis], e[axis] - 1)});
+        // Random inputs of integers are from -3 to 3.
+        const ValueId where = e[axis] >= 4 && m.chance(2)
+                                  ? m.input(indices, m.dtype({DType::kI64, DType::kI32}))
+                                  : m.constant(indices, DType::kI64, -e[axis], e[axis] - 1);
+        x = m.add(graph::Gather{static_cast<int64_t>(axis)}, {x, where});
         break;
       }
       default:
-        x = t == DType::kF32 ? m.add(graph::Unary{graph::UnaryOp::kAbs}, {x}) : m.add(graph::Binary{graph::BinaryOp::kAdd}, {x, x});
+        x = t == DType::kF32 ? m.add(graph::Unary{graph::UnaryOp::kAbs}, {x})
+                             : m.add(graph::Binary{graph::BinaryOp::kAdd}, {x, x});
         break;
     }
     e = m.dims(x);
@@ -358,16 +473,74 @@ Graph movement(uint64_t seed) {
   return m.finish({x});
 }
 
+// Every element type that memory may hold, ragged: those without a masked move on the target too.
+Graph types(uint64_t seed) {
+  Maker m(seed);
+  const Extents e = small_shape(m, m.between(1, 3));
+  const auto kAll = {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI8,
+                     DType::kU8,  DType::kI16, DType::kU16, DType::kI32,  DType::kU32,
+                     DType::kI64, DType::kU64, DType::kBool};
+  std::vector<ValueId> outputs;
+  ValueId condition = graph::kNoValue;
+  for (int64_t n = m.between(1, 3); n > 0; --n) {
+    const DType t = m.dtype(kAll);
+    auto operand = [&] {
+      Extents b = e;
+      for (int64_t& d : b)
+        if (m.chance(5)) d = 1;
+      return m.input(b, t);
+    };
+    ValueId x = m.input(e, t);
+    const DType to = m.dtype(kAll);
+    // Infinities and NaN as integers are nobody's promise.
+    if (m.chance(3) && (is_float(to) || !is_float(t) || !is_special(seed))) {
+      outputs.push_back(m.add(graph::Cast{to}, {x}));
+    } else if (t == DType::kBool) {
+      condition =
+          m.add(graph::Binary{m.chance(2) ? graph::BinaryOp::kXor : graph::BinaryOp::kAnd}, {x, operand()});
+      outputs.push_back(condition);
+    } else if (condition != graph::kNoValue) {
+      outputs.push_back(m.add(graph::Select{}, {condition, x, operand()}));
+    } else if (m.chance(3)) {
+      condition =
+          m.add(graph::Binary{m.chance(2) ? graph::BinaryOp::kLt : graph::BinaryOp::kEq}, {x, operand()});
+      outputs.push_back(condition);
+    } else {
+      using B = graph::BinaryOp;
+      const B ops[] = {B::kAdd, B::kSub, B::kMul, B::kMin, B::kMax};
+      outputs.push_back(m.add(graph::Binary{ops[m.between(0, 4)]}, {x, operand()}));
+    }
+  }
+  return m.finish(outputs);
+}
+
 }  // namespace
 
 const std::vector<ProblemKind>& problem_kinds() {
   static const std::vector<ProblemKind> kinds = {
-      {1, "Matmul", "matmul", false, matmul},       {2, "Conv", "", false, conv},
-      {3, "Depthwise", "depthwise", false, depthwise}, {4, "Pool", "pool", true, pool},
-      {5, "Reduce", "", true, reduce},        {6, "Normalize", "normalize", false, normalize},
-      {7, "Pointwise", "", true, pointwise},        {8, "Movement", "", true, movement},
+      {1, "Matmul", "matmul", false, true, matmul},
+      {2, "Conv", "", false, true, conv},
+      {3, "Depthwise", "depthwise", false, true, depthwise},
+      {4, "Pool", "pool", true, false, pool},
+      {5, "Reduce", "", true, false, reduce},
+      {6, "Normalize", "normalize", false, false, normalize},
+      {7, "Pointwise", "", true, false, pointwise},
+      {8, "Movement", "", true, false, movement},
+      {9, "Types", "", true, false, types},
   };
   return kinds;
+}
+
+std::vector<graph::HostTensor> problem_inputs(const Graph& graph, uint64_t seed, const ProblemKind& kind) {
+  const bool special = is_special(seed);
+  auto inputs = random_inputs(graph, seed, special && kind.special);
+  if (!special || kind.special) return inputs;
+  std::mt19937_64 random(seed + 1);
+  for (graph::HostTensor& t : inputs) {
+    if (t.dtype() == DType::kF32 && random() % 2 == 0)
+      sprinkle(reinterpret_cast<float*>(t.mutable_bytes()), t.elements(), random);
+  }
+  return inputs;
 }
 
 }  // namespace frit::testing

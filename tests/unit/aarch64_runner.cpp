@@ -3,8 +3,10 @@
 //
 //   runner OBJECT SYMBOL FIRST LAST SCRATCH_BYTES SIZES BUFFER...
 // SIZES is a comma-separated list, or - for none; a BUFFER is a file, read before and written back after, or
-// FILE@N for one whose contents begin N bytes past a 64-byte boundary. Prints "STATUS CODE VALUE BOUND",
-// exits 0 when the kernel ran (whatever it answered), 1 when it could not be loaded.
+// FILE@N for one whose contents begin N bytes past a 64-byte boundary, or FILE@frontN, FILE@endN for one that
+// stands against a page without access as near as a multiple of N allows. Prints "STATUS CODE VALUE BOUND",
+// exits 0 when the kernel ran (whatever it answered), 1 when it could not be loaded or wrote next to such a
+// buffer.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,12 +22,16 @@
 namespace {
 
 using frit::base::AlignedBuffer;
+using frit::base::GuardedBuffer;
+using frit::base::GuardSide;
 
 struct BufferFile {
   std::string path;
   size_t offset = 0;
   size_t size_bytes = 0;
+  std::byte* data = nullptr;
   AlignedBuffer memory;
+  GuardedBuffer guarded;
 };
 
 int fail(const std::string& why) {
@@ -63,17 +69,30 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < buffers.size(); ++i) {
     BufferFile& buffer = buffers[i];
     buffer.path = argv[7 + i];
+    std::string place;
     if (const size_t at = buffer.path.rfind('@'); at != std::string::npos) {
-      buffer.offset = std::strtoull(buffer.path.c_str() + at + 1, nullptr, 10);
+      place = buffer.path.substr(at + 1);
       buffer.path.resize(at);
     }
     const std::string contents = read_file(buffer.path);
     buffer.size_bytes = contents.size();
-    auto memory = AlignedBuffer::make(buffer.offset + contents.size() + 64);
-    if (!memory.ok()) return fail(memory.error().text());
-    buffer.memory = *std::move(memory);
-    std::memcpy(buffer.memory.data() + buffer.offset, contents.data(), contents.size());
-    pointers.push_back(buffer.memory.data() + buffer.offset);
+    const bool front = place.rfind("front", 0) == 0, end = place.rfind("end", 0) == 0;
+    if (front || end) {
+      const size_t alignment = std::strtoull(place.c_str() + (front ? 5 : 3), nullptr, 10);
+      auto guarded =
+          GuardedBuffer::make(contents.size(), alignment, front ? GuardSide::kFront : GuardSide::kEnd);
+      if (!guarded.ok()) return fail(guarded.error().text());
+      buffer.guarded = *std::move(guarded);
+      buffer.data = buffer.guarded.data();
+    } else {
+      buffer.offset = std::strtoull(place.c_str(), nullptr, 10);
+      auto memory = AlignedBuffer::make(buffer.offset + contents.size() + 64);
+      if (!memory.ok()) return fail(memory.error().text());
+      buffer.memory = *std::move(memory);
+      buffer.data = buffer.memory.data() + buffer.offset;
+    }
+    std::memcpy(buffer.data, contents.data(), contents.size());
+    pointers.push_back(buffer.data);
   }
   const size_t scratch_bytes = std::strtoull(argv[5], nullptr, 10);
   auto scratch = AlignedBuffer::make(scratch_bytes);
@@ -88,9 +107,10 @@ int main(int argc, char** argv) {
                                          error};
   const int32_t status = kernel(&args);
   for (const BufferFile& buffer : buffers) {
+    const frit::Status untouched = buffer.guarded.check();
+    if (!untouched.ok()) return fail(buffer.path + ": " + untouched.error().text());
     std::ofstream file(buffer.path, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(buffer.memory.data() + buffer.offset),
-               static_cast<std::streamsize>(buffer.size_bytes));
+    file.write(reinterpret_cast<const char*>(buffer.data), static_cast<std::streamsize>(buffer.size_bytes));
     if (!file.good()) return fail("cannot write " + buffer.path);
   }
   std::printf("%d %lld %lld %lld\n", status, static_cast<long long>(error[0]),

@@ -71,6 +71,17 @@ TEST_F(Aarch64Test, JumpTablesAndErrorWords) {
   EXPECT_EQ(bad.error[kErrorValue], 2);
 }
 
+TEST_F(Aarch64Test, GuardedBuffersSeeStrayAccess) {
+  aarch64::Run kernel = kernel_run("frit_test_kernel", {1, 2, 3, 4, 5});
+  for (const char* guard : {"front4", "end4"}) {
+    kernel.guards = {guard, guard};
+    EXPECT_EQ(run(kernel), "") << guard;
+  }
+  // Told of more elements than there are, it runs into the page behind its input.
+  kernel.last_tile = 4096;
+  EXPECT_NE(run(kernel), "");
+}
+
 TEST_F(Aarch64Test, RefusalsComeBackAsText) {
   aarch64::Run external;
   external.object = object_path("aarch64", "external");
