@@ -2,11 +2,17 @@
 // show.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <random>
+#include <regex>
 #include <thread>
 
 #include "base/seams.h"
@@ -14,6 +20,26 @@
 #include "exec/executor.h"
 #include "graph/eval.h"
 #include "support/exec_fakes.h"
+
+// What libgcc finds for an address, as declared in its unwind-dw2-fde.h.
+struct dwarf_eh_bases {
+  void* tbase;
+  void* dbase;
+  void* func;
+};
+extern "C" const void* _Unwind_Find_FDE(void* pc, dwarf_eh_bases* bases);
+
+// GDB's view of a process that generates code, as its manual lays it out.
+struct GdbCodeEntry {
+  GdbCodeEntry *next, *previous;
+  const char* bytes;
+  uint64_t size;
+};
+struct GdbDescriptor {
+  uint32_t version, action;
+  GdbCodeEntry *relevant, *first;
+};
+extern "C" GdbDescriptor __jit_debug_descriptor;
 
 namespace frit::exec {
 namespace {
@@ -238,6 +264,62 @@ TEST_F(Compiled, MisalignedMemoryGivesTheSameBits) {
   ASSERT_TRUE(Executor::run(**context, inputs, outputs).ok());
   EXPECT_EQ(std::memcmp(out.data() + 1, want[0].data(), want[0].size() * 4), 0);
   EXPECT_EQ(std::memcmp(sum.data() + 2, want[1].data(), want[1].size() * 4), 0);
+}
+
+// Whatever the families emit can be named, walked through and looked at.
+TEST_F(Compiled, DebuggersProfilersAndUnwindersKnowEveryKernel) {
+  const std::string folder = ::testing::TempDir() + "frit_kernels_" + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  std::vector<std::shared_ptr<const device::Kernel>> kernels;
+  {
+    CodegenProvider::Options options;
+    options.target = target;
+    options.loader.gdb = true;
+    options.loader.perf_dump_folder = folder;
+    options.open_library = [] {
+      base::SystemEnvironment environment;
+      return device::CodegenLibrary::open(FRIT_TEST_CODEGEN, environment);
+    };
+    auto provider = CodegenProvider::make(std::move(options)).value_or_throw();
+    fusion::FusionOptions fusion_options;
+    fusion_options.build = {&target, Numerics::kDefault, 1};
+    const auto plan =
+        std::make_shared<const fusion::Plan>(fusion::make_plan(network(50), fusion_options).value_or_throw());
+    BuildOptions build;
+    build.context = fusion_options.build;
+    const CompiledPlan compiled = build_plan(plan, {}, provider.get(), build).value_or_throw();
+    for (const auto& group : compiled.groups) {
+      ASSERT_TRUE(group);
+      for (const auto& list : {group->prepare, group->phases})
+        kernels.insert(kernels.end(), list.begin(), list.end());
+    }
+  }
+  ASSERT_GE(kernels.size(), 3u);
+  std::ifstream file(folder + "/jit-" + std::to_string(getpid()) + ".dump", std::ios::binary);
+  const std::string dump((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::string debugger;
+  for (const GdbCodeEntry* e = __jit_debug_descriptor.first; e; e = e->next)
+    debugger.append(e->bytes, e->size);
+  for (const auto& kernel : kernels) {
+    const std::string& name = kernel->name();
+    EXPECT_TRUE(std::regex_match(name, std::regex("frit_[a-z][a-z0-9_]*_[0-9a-f]{16}"))) << name;
+    EXPECT_NE(dump.find(name), std::string::npos) << name;
+    EXPECT_NE(debugger.find(name), std::string::npos) << name;
+    // From anywhere inside the function, not just where it begins.
+    char* const place = reinterpret_cast<char*>(kernel->entry());
+    size_t bytes = 0;
+    for (const auto& symbol : kernel->object()->symbols())
+      if (symbol.name == name) bytes = symbol.size_bytes;
+    ASSERT_GT(bytes, 16u) << name;
+    for (const size_t at : {size_t{1}, bytes / 2, bytes - 1}) {
+      dwarf_eh_bases bases{};
+      ASSERT_NE(_Unwind_Find_FDE(place + at, &bases), nullptr) << name;
+      EXPECT_EQ(bases.func, place) << name;
+    }
+  }
+  kernels.clear();
+  EXPECT_EQ(__jit_debug_descriptor.first, nullptr);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
