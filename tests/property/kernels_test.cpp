@@ -85,6 +85,7 @@ class Problem {
       const auto difference = testing::different_bits((*ran)[k], (*interpreted)[k]);
       ASSERT_FALSE(difference) << "output " << k << " " << *difference << "\n" << text();
     }
+    if (options_.numerics == Numerics::kStrict) ASSERT_NO_FATAL_FAILURE(check_strict(inputs, *interpreted));
     // The product's own way, with its arena and its threads. It flushes denormals where the policy allows it,
     // which shows where infinities meet them.
     const bool denormals = testing::is_special(seed_) && kind_.special;
@@ -97,6 +98,25 @@ class Problem {
     const codegen::Params params = testing::any_choice(group, context, random_);
     params_text_ += group.family + ": " + params.text() + "\n";
     return params;
+  }
+
+  // strict: the same bits with other params, other vectors and other threads.
+  void check_strict(const std::vector<HostTensor>& inputs, const std::vector<HostTensor>& want) {
+    const std::string before = text();
+    CompiledOptions other = options_;
+    other.target = *device::parse_target(other.target.has_avx512() ? "cpu:x86-64-v3" : "cpu:x86-64-v4");
+    other.threads = 3 - other.threads;
+    other.interpret = true;
+    const auto compiled = testing::compile_graph(graph_, other);
+    ASSERT_TRUE(compiled.ok()) << compiled.error().text() << "\n" << text();
+    const auto got = exec::interpret_plan(compiled->plan, inputs, {});
+    ASSERT_TRUE(got.ok()) << got.error().text() << "\n" << text();
+    for (size_t k = 0; k < got->size(); ++k) {
+      const auto difference = testing::different_bits((*got)[k], want[k]);
+      ASSERT_FALSE(difference) << "strict: output " << k << " " << *difference << "\n"
+                               << before << "\nand with " << other.target.text() << "\n"
+                               << params_text_;
+    }
   }
 
   void compare(const char* by, const Result<std::vector<HostTensor>>& got) {
