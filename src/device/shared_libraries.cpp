@@ -55,7 +55,7 @@ LibraryProbe probe(const std::vector<std::string>& candidates, AskVersion ask_ve
     }
     probe.attempts.push_back({path, ""});
     link_map* map = nullptr;
-    probe.path = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] ? map->l_name : path;
+    probe.path = dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map->l_name[0] ? map->l_name : path;
     probe.version = ask_version(handle);
     dlclose(handle);
     break;

@@ -40,9 +40,9 @@ Poly atom(const ExprNode* e) {
   return p;
 }
 
-class Reader {
+class PolyReader {
  public:
-  Reader(const Ranges& ranges, PolyOptions options) : ranges_(ranges), options_(options) {}
+  PolyReader(const Ranges& ranges, PolyOptions options) : ranges_(ranges), options_(options) {}
 
   Poly read(const ExprNode* e, int depth) {
     if (e == options_.whole || depth > 60) return atom(e);
@@ -246,7 +246,7 @@ Poly operator*(const Poly& a, const Poly& b) {
 }
 
 Poly poly_of(Expr e, const Ranges& ranges, PolyOptions options) {
-  return Reader(ranges, options).read(e.node, 0);
+  return PolyReader(ranges, options).read(e.node, 0);
 }
 
 Expr to_expr(const Poly& p, Context& context, DType dtype) {

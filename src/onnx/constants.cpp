@@ -181,7 +181,7 @@ bool climbs(const std::string& location) {
 }  // namespace
 
 Source source_of(std::shared_ptr<const base::MappedFile> mapped, std::string file) {
-  return {mapped->text(), mapped, mapped, std::move(file)};
+  return {mapped->text(), mapped, std::move(mapped), std::move(file)};
 }
 Source source_of(const Buffer& buffer) {
   return {Bytes(reinterpret_cast<const char*>(buffer.data), buffer.size_bytes), buffer.owner, nullptr, {}};
