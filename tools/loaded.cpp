@@ -28,12 +28,29 @@ Result<Loaded> load(const std::string& path, const CommonOptions& common, const 
   return out;
 }
 
+namespace {
+
+// Once shapes are prepared, what a run refuses is what the inputs hold: bad data, not wrong use.
+Error of_data(Error error) {
+  if (error.code == Code::kInvalidArgument) error.code = Code::kIo;
+  return error;
+}
+
+}  // namespace
+
 Status Loaded::run(int64_t repeat, double seconds, const StopToken& stop) {
   base::SystemClock clock;
   std::vector<TensorView> in;
-  for (Tensor& t : inputs) in.push_back(t.view());
+  std::vector<NamedShape> shapes;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    in.push_back(inputs[k].view());
+    shapes.push_back({model->inputs()[k].name, inputs[k].shape()});
+  }
   const int64_t begin = clock.now_ns();
-  FRIT_ASSIGN(outputs, session->run(in, {.stop = stop}));
+  FRIT_TRY(session->prepare(shapes));
+  auto first = session->run(in, {.stop = stop});
+  if (!first.ok()) return of_data(std::move(first).error());
+  outputs = *std::move(first);
   first_run_ms = static_cast<double>(clock.now_ns() - begin) * 1e-6;
   std::vector<TensorView> out;
   for (Tensor& t : outputs) out.push_back(t.view());

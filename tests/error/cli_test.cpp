@@ -9,6 +9,7 @@
 #include <string>
 
 #include "support/cli.h"
+#include "support/onnx_builder.h"
 
 namespace frit {
 namespace {
@@ -112,6 +113,38 @@ TEST_F(Cli, WritingToACacheThatCannotBeWritten) {
   const Ran nowhere = run("cache import " + path("held.pack") + " --cache /proc/no/such/folder/c.sqlite");
   EXPECT_EQ(nowhere.code, 1) << nowhere.err;
   EXPECT_TRUE(nowhere.says("cannot be written")) << nowhere.err;
+}
+
+TEST_F(Cli, ErrorsOfModelsAndDataNameTheNode) {
+  test::OnnxBuilder conv;
+  conv.input("x", test::kFloat, {"1", "3", "8", "8"})
+      .floats("w", {4, 3, 1, 1}, std::vector<float>(12))
+      .node("Conv", {"x", "w"}, {"y"}, {{"dilations", std::vector<int64_t>{1, 1, 1}}}, "Conv_12")
+      .output("y");
+  write("conv.onnx", conv.bytes());
+  const Ran ran = run("run " + path("conv.onnx"));
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(
+      ran.says("frit: error: " + path("conv.onnx") +
+               ": node \"Conv_12\" (Conv, opset 17): dilations has 3 values, expected 2 for rank-4 input"))
+      << ran.err;
+
+  // A file with an index that is out of range: wrong data, found when it runs.
+  test::OnnxBuilder gather;
+  gather.input("ids", test::kInt64, {"2"})
+      .floats("table", {4, 2}, {0, 1, 2, 3, 4, 5, 6, 7})
+      .node("Gather", {"table", "ids"}, {"y"}, {}, "Lookup")
+      .output("y");
+  write("gather.onnx", gather.bytes());
+  std::string ids("\x08\x02\x10\x07\x4a\x10", 6);  // TensorProto: dims 2, int64, 16 bytes of raw data
+  for (const int64_t v : {int64_t{1}, int64_t{400}}) ids.append(reinterpret_cast<const char*>(&v), 8);
+  write("ids.pb", ids);
+  const std::string base = "run " + path("gather.onnx") + " --on-miss heuristic";
+  EXPECT_EQ(run(base).code, 0);  // what is invented fits
+  const Ran data = run(base + " --input ids=" + path("ids.pb"));
+  EXPECT_EQ(data.code, 1) << data.err;
+  EXPECT_TRUE(data.says("Lookup")) << data.err;
+  EXPECT_TRUE(data.says("400")) << data.err;
 }
 
 // Every verb shows two commands to copy, and fits on a screen.
