@@ -24,7 +24,7 @@ namespace frit::tools {
 
 namespace {
 
-constexpr double kCompareSeconds = 3;
+constexpr double kCompareSeconds = 5;
 constexpr double kLeastShare = 0.1;  // seconds: enough for one look at each group
 
 struct TuneArgs {
