@@ -45,6 +45,8 @@ struct Task {
   std::unique_ptr<Variant> best;
   codegen::Params start, winner;
   double start_ns = 0, best_ns = 0, spread_ns = 0, runner_up_ns = 0;
+  // The heuristic's time as a multiple of that of the choice to start from, which is an unfinished search's winner.
+  double heuristic_over_start = 1;
   std::string runner_up;
   std::vector<Contender> contenders;
   int64_t trials = 0, failures = 0, samples = 0;
@@ -54,6 +56,7 @@ struct Task {
   bool known = false;     // a tuned decision was there
   bool start_works = false;
   bool usable = true;  // false: no variant of it works
+  double heuristic_ns() const { return start_ns * heuristic_over_start; }
   double weight_ns() const { return best_ns * static_cast<double>(groups.size()); }
 };
 
@@ -122,6 +125,9 @@ class Tuner {
           task.done = task.finished = true;
           if (auto params = codegen::Params::parse(hit.decision.params); params.ok())
             task.winner = *std::move(params);
+        } else if (hit.match == Match::kExact && hit.decision.params == task.start.text()) {
+          const Evidence& e = hit.decision.evidence;
+          if (e.time_ns > 0 && e.heuristic_ns > 0) task.heuristic_over_start = e.heuristic_ns / e.time_ns;
         }
       }
       tasks_.push_back(std::move(task));
@@ -394,10 +400,10 @@ class Tuner {
     p.trial = task.trials;
     p.points = task.search ? std::max(task.search->points(), task.trials) : 0;
     p.best_ms = task.best_ns * 1e-6;
-    p.heuristic_ms = task.start_ns * 1e-6;
+    p.heuristic_ms = task.heuristic_ns() * 1e-6;
     for (const Task& t : tasks_) {
       p.model_ms += t.weight_ns() * 1e-6;
-      p.model_heuristic_ms += t.start_ns * static_cast<double>(t.groups.size()) * 1e-6;
+      p.model_heuristic_ms += t.heuristic_ns() * static_cast<double>(t.groups.size()) * 1e-6;
     }
     p.seconds_left = std::max(0.0, r_.budget_s - elapsed());
     r_.progress(p);
@@ -415,7 +421,8 @@ class Tuner {
                                                : State::kHeuristic;
     g.evidence.time_ns = task.best_ns;
     g.evidence.spread_ns = task.spread_ns;
-    g.evidence.heuristic_ns = task.start_ns;
+    g.evidence.heuristic_ns = task.heuristic_ns();
+    g.start_ns = task.start_ns;
     g.evidence.runner_up_ns = task.runner_up_ns;
     g.evidence.runner_up = task.runner_up;
     g.evidence.samples = task.samples;
@@ -459,7 +466,7 @@ class Tuner {
       if (result.group_after_ns[k] > kBackToStart * result.group_before_ns[k]) {
         g.params = before[k];
         g.reverted = true;
-        g.evidence.time_ns = g.evidence.heuristic_ns;
+        g.evidence.time_ns = g.start_ns;
         result.after_ms -= (result.group_after_ns[k] - result.group_before_ns[k]) * 1e-6;
       }
       g.evidence.notes = {

@@ -66,6 +66,7 @@ struct GroupOutcome {
   std::string label;
   int occurrences = 1;        // groups of the plan with the same text; reported with the first of them
   int64_t points = 0;         // legal points after pruning
+  double start_ns = 0;        // of the choice to start from, measured in this search
   bool reverted = false;      // lost in the whole model; params are what it started from
 };
 

@@ -325,6 +325,33 @@ TEST_F(TunerSim, AKilledSearchResumesWhereItEnded) {
   FAIL() << "the search never came to an end";
 }
 
+// What is won is told against the heuristic, also by a run that starts where an earlier one ended.
+TEST_F(TunerSim, AResumedSearchStillComparesWithTheHeuristic) {
+  World world;
+  auto store = world.open("");
+  Scene scene({kMs});
+  const Params heuristic{{"a", 0}, {"b", 0}};
+  scene.request.store = store.get();
+  StopSource stop;
+  scene.request.stop = stop.token();
+  scene.request.progress = [&](const TuneProgress& p) {
+    if (p.best_ms < 0.95 * p.heuristic_ms) stop.request_stop();
+  };
+  const TuneOutcome first = scene.run();
+  ASSERT_EQ(first.groups[0].state, State::kPartial);
+  ASSERT_FALSE(first.groups[0].params == heuristic);
+
+  Scene again({kMs});
+  again.request.store = store.get();
+  again.request.start[0] = first.groups[0].params;
+  const TuneOutcome second = again.run();
+  EXPECT_EQ(second.groups[0].state, State::kTuned);
+  const Evidence& e = second.groups[0].evidence;
+  const double truth = again.truth(0, heuristic) / again.truth(0, second.groups[0].params);
+  EXPECT_GT(truth, 1.05);
+  EXPECT_NEAR(e.heuristic_ns / e.time_ns, truth, 0.1 * truth);
+}
+
 TEST_F(TunerSim, AStopKeepsWhatWasMeasuredAndTheNextRunGoesOn) {
   World world;
   auto store = world.open("");
