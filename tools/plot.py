@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Draws what tuning won: a bar for the heuristic and one for the winner, per group, as SVG.
+"""Draws a result as SVG: what tuning won, per group, or latencies beside those of other engines, per network.
 
 usage: plot.py RESULT.json [-o FILE.svg] [--title TEXT] [--rows N]
 
-RESULT.json is what `frit tune MODEL --json` printed; of several results the first is drawn. Needs nothing but Python 3.
+RESULT.json is what `frit tune MODEL --json` printed (of several results the first is drawn), or what
+`tools/bench/models.py --json` wrote. Needs nothing but Python 3.
 """
 import argparse
 import json
@@ -79,6 +80,47 @@ def draw(result, title, most):
     return "\n".join(out) + "\n"
 
 
+PEERS = ("#6e7f91", "#b6bcc4", "#d5d9de")
+
+
+def draw_latencies(report, title):
+    """Networks one below the other, frit's bar first; each network has its own scale, so that small ones are seen."""
+    rows = report["rows"]
+    bars = 1 + max(len(row["peers"]) for row in rows)
+    step = bars * (BAR + 1) + 16
+    height = TOP + step * len(rows) + 34
+    names = list(dict.fromkeys(name for row in rows for name in row["peers"]))
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
+        'font-family="Helvetica, Arial, sans-serif" role="img">',
+        f"<title>{escape(title)}</title>",
+        f'<rect width="{WIDTH}" height="{height}" fill="{PAPER}"/>',
+        text(20, 32, title, 18, weight="bold"),
+        text(20, 53, "milliseconds per run, less is better; each network has a scale of its own", 12, FAINT),
+    ]
+    x = LEFT
+    for name, colour in zip(["frit", *names], [AFTER, *PEERS]):
+        out += [bar(x, TOP - 20, 18, colour), text(x + 24, TOP - 10, name, 12, FAINT)]
+        x += 48 + 8 * len(name)
+    for k, row in enumerate(rows):
+        y = TOP + step * k + 6
+        threads = row["threads"]
+        label = f'{pathlib.Path(row["model"]).stem}, {threads} thread{"" if threads == 1 else "s"}'
+        out.append(text(LEFT - 12, y + 14, label, 12, anchor="end"))
+        times = [("", row["frit_ms"], AFTER)]
+        for name, colour in zip(names, PEERS):
+            if name in row["peers"]:
+                peer = row["peers"][name]
+                times.append((f'  {peer["ratio"]:.2f}× frit', peer["ms"], colour))
+        scale = (WIDTH - LEFT - RIGHT) / max(ms for _, ms, _ in times)
+        for n, (note, ms, colour) in enumerate(times):
+            out.append(bar(LEFT, y + n * (BAR + 1), ms * scale, colour))
+            out.append(text(LEFT + ms * scale + 8, y + n * (BAR + 1) + 10, f"{ms:.2f} ms{note}", 11, FAINT))
+    out.append(text(20, height - 12, f'{report["machine"]}, {report["when"]}, measured by tools/bench/models.py', 11, FAINT))
+    out.append("</svg>")
+    return "\n".join(out) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("result", type=pathlib.Path)
@@ -86,10 +128,14 @@ def main():
     parser.add_argument("--title")
     parser.add_argument("--rows", type=int, default=12)
     args = parser.parse_args()
-    results = json.loads(args.result.read_text())["results"]
-    if not results:
+    report = json.loads(args.result.read_text())
+    if "rows" in report:
+        svg = draw_latencies(report, args.title or "frit beside other engines")
+    elif report["results"]:
+        result = report["results"][0]
+        svg = draw(result, args.title or pathlib.Path(result["model"]).stem, args.rows)
+    else:
         sys.exit("plot.py: the tuning has no result (was it interrupted?)")
-    svg = draw(results[0], args.title or pathlib.Path(results[0]["model"]).stem, args.rows)
     if args.output:
         args.output.write_text(svg)
     else:
