@@ -35,10 +35,7 @@ class InterpretedProvider final : public exec::KernelProvider {
       loop::InterpOptions options;
       options.allow_uninitialised = true;
       const auto failure = interpreter->run(buffers, sizes, args.first_tile, args.last_tile, options);
-      if (!failure.ok()) {
-        ADD_FAILURE() << failure.error().text();
-        return static_cast<int32_t>(device::KernelStatus::kBadValue);
-      }
+      if (!failure.ok()) return static_cast<int32_t>(device::KernelStatus::kBadValue);
       if (failure->code != 0) return static_cast<int32_t>(failure->code);
       if (after) after(fn, args);
       return 0;
