@@ -38,7 +38,7 @@ struct ExplainArgs {
   InputOptions inputs;
   bool passes = false, groups = false, space = false;
   int kernel = -1;
-  std::string emit, dot;
+  std::string emit, dot, nvrtc;
 };
 
 struct Explained {
@@ -271,7 +271,7 @@ int print_kernel(const ExplainArgs& args, Explained& e, const fusion::Plan& plan
     std::printf("%s", loop::print(*program).c_str());
     return kDone;
   }
-  if (for_gpu) return print_cuda(*program, context, args.emit);
+  if (for_gpu) return print_cuda(*program, context, args.emit, args.nvrtc);
   if (for_cpu) {
     auto compiler = e.runtime->compiler();
     if (!compiler.ok()) return fail(compiler.error());
@@ -319,6 +319,8 @@ void add_explain(CLI::App& app, Invocation& invocation) {
   verb->add_option("--kernel", args->kernel, "one group, by its number")->type_name("K");
   verb->add_option("--emit", args->emit, "with --kernel: graph, loop, llvm, asm; for GPUs cuda, ptx")
       ->type_name("STEP");
+  verb->add_option("--nvrtc", args->nvrtc, "with --emit ptx: the file of NVRTC, tried first")
+      ->type_name("FILE");
   verb->add_flag("--space", args->space, "with --kernel: what the tuner may choose");
   verb->add_option("--dot", args->dot, "draw the plan into this file, for Graphviz")->type_name("FILE");
   verb->footer(

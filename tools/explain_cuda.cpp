@@ -29,12 +29,15 @@ std::string grid_text(const loop::GpuLaunch& launch) {
 
 }  // namespace
 
-int print_cuda(const loop::Program& program, const codegen::BuildContext& context, const std::string& emit) {
+int print_cuda(const loop::Program& program, const codegen::BuildContext& context, const std::string& emit,
+               const std::string& nvrtc_file) {
   std::shared_ptr<const codegen::Nvrtc> nvrtc;
   if (emit == "ptx") {
     base::SystemEnvironment environment;
     base::SystemFileSystem files;
-    auto opened = codegen::Nvrtc::open(device::nvrtc_candidates(environment, files));
+    std::vector<std::string> candidates = device::nvrtc_candidates(environment, files);
+    if (!nvrtc_file.empty()) candidates.insert(candidates.begin(), nvrtc_file);
+    auto opened = codegen::Nvrtc::open(candidates);
     if (!opened.ok()) return fail(opened.error());
     nvrtc = *std::move(opened);
   }

@@ -10,8 +10,10 @@
 
 namespace frit::tools {
 
-// Prints each kernel of the program, as `emit` says: cuda or ptx. Answers the exit code.
-int print_cuda(const loop::Program& program, const codegen::BuildContext& context, const std::string& emit);
+// Prints each kernel of the program, as `emit` says: cuda or ptx. Answers the exit code. nvrtc: a file that
+// is tried before all other places, or empty.
+int print_cuda(const loop::Program& program, const codegen::BuildContext& context, const std::string& emit,
+               const std::string& nvrtc);
 
 // Why a group of a plan for a GPU has no kernel there: the family that takes it on a CPU has no GPU schedule.
 Error no_gpu_schedule(const codegen::Group& group, int number);
