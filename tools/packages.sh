@@ -8,7 +8,7 @@ FRIT_BUILD_PACKAGES=(
   libsqlite3-dev libprotozero-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev
 )
 FRIT_TEST_PACKAGES=(libgtest-dev libgmock-dev python3 python3-pip)
-FRIT_FULL_PACKAGES=(g++-aarch64-linux-gnu qemu-user)
+FRIT_FULL_PACKAGES=(g++-aarch64-linux-gnu qemu-user clang-tidy-19)
 
 # install_packages NAME...: installs those that are missing; needs root or sudo only when something is.
 install_packages() {

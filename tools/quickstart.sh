@@ -24,7 +24,10 @@ if [ $install -eq 0 ]; then
   exit 0
 fi
 install_packages "${FRIT_BUILD_PACKAGES[@]}"
-cmake --preset release -DFRIT_TESTS=OFF
+# A fresh folder is built many files at once, in half the time; one that is there stays as its owner set it up.
+whole=()
+[ -f build/release/CMakeCache.txt ] || whole=(-DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16)
+cmake --preset release -DFRIT_TESTS=OFF "${whole[@]}"
 cmake --build --preset release -j "$(nproc)"
 
 frit=build/release/frit
