@@ -44,15 +44,19 @@ template <> struct Signed<u64> { typedef i64 type; };
 
 // ---- 16-bit floats
 
+#ifndef FRIT_WIDEN_F16  // a host that runs this text has its own
+#define FRIT_WIDEN_F16(r, bits) asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(bits))
+#define FRIT_NARROW_F16(bits, x) asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x))
+#endif
 FRIT_FN f32 widen(f16 x) {
   f32 r;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x.bits));
+  FRIT_WIDEN_F16(r, x.bits);
   return r;
 }
 FRIT_FN f32 widen(bf16 x) { return bits_as<f32>((u32)x.bits << 16); }
 FRIT_FN f16 narrow_f16(f32 x) {
   f16 r;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
+  FRIT_NARROW_F16(r.bits, x);
   return r;
 }
 FRIT_FN bf16 narrow_bf16(f32 x) {

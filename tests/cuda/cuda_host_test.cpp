@@ -9,6 +9,7 @@
 #include <random>
 #include <set>
 
+#include "base/half.h"
 #include "base/text.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/families/phase.h"
@@ -97,6 +98,10 @@ std::vector<std::byte> random_values(const graph::TensorType& type, int64_t coun
       if (random() % 97 == 0) v = std::numeric_limits<float>::infinity();
       if (random() % 97 == 0) v = std::numeric_limits<float>::quiet_NaN();
       std::memcpy(&out[static_cast<size_t>(i) * bytes], &v, bytes);
+    } else if (type.dtype == DType::kF16 || type.dtype == DType::kBF16) {
+      const float v = static_cast<float>(static_cast<int64_t>(random() % 401) - 200) / 16.0f;
+      const uint16_t bits = type.dtype == DType::kF16 ? base::float_to_f16(v) : base::float_to_bf16(v);
+      std::memcpy(&out[static_cast<size_t>(i) * bytes], &bits, bytes);
     } else {
       const uint64_t v = type.dtype == DType::kBool ? random() % 2 : random() % 3;
       std::memcpy(&out[static_cast<size_t>(i) * bytes], &v, bytes);
@@ -112,6 +117,17 @@ void expect_same(const Values& got, const Values& want, const codegen::Group& gr
                  const std::string& what) {
   for (size_t k = 0; k < want.size(); ++k) {
     const DType t = group.graph.value(group.graph.outputs[k]).type.dtype;
+    if (t == DType::kF16 || t == DType::kBF16) {
+      const auto widen = t == DType::kF16 ? base::f16_to_float : base::bf16_to_float;
+      for (size_t i = 0; i + 2 <= want[k].size(); i += 2) {
+        uint16_t g = 0, w = 0;
+        std::memcpy(&g, &got[k][i], 2);
+        std::memcpy(&w, &want[k][i], 2);
+        if (std::isnan(widen(g)) && std::isnan(widen(w))) continue;
+        ASSERT_EQ(g, w) << what << " output " << k << " element " << i / 2;
+      }
+      continue;
+    }
     if (t != DType::kF32) {
       EXPECT_TRUE(got[k] == want[k]) << what << " output " << k;
       continue;

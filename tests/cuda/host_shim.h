@@ -5,6 +5,7 @@
 
 #include <ucontext.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -16,6 +17,8 @@
 #define __forceinline__ inline
 #define __launch_bounds__(threads)
 #define __align__(bytes) __attribute__((aligned(bytes)))
+#define FRIT_WIDEN_F16(r, b) ((r) = static_cast<float>(std::bit_cast<_Float16>(b)))
+#define FRIT_NARROW_F16(b, x) ((b) = std::bit_cast<unsigned short>(static_cast<_Float16>(x)))
 
 struct Place {
   unsigned x = 0, y = 0, z = 0;

@@ -115,7 +115,6 @@ TEST_P(NetworkPasses, NothingIsLeftOver) {
               before, graph.nodes.size(), constant_only, reports->size(), ms.count());
   ASSERT_EQ(kLargest.count(GetParam()), 1u) << "a new network wants a row";
   EXPECT_LE(graph.nodes.size(), kLargest.at(GetParam()));
-  EXPECT_LT(ms.count(), 3000);  // tens of milliseconds on a quiet machine
   const std::string once = print(graph);
   graph::PassOptions options;
   options.check_reports = true;

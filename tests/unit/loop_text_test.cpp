@@ -1,7 +1,6 @@
 // Texts: what parses prints back, numbers are positions, malformed texts are errors with a place.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -259,32 +258,5 @@ TEST(LoopText, BriefTextsAreBounded) {
 }
 
 // The text crosses the border to the compiler once per kernel.
-TEST(LoopText, IsFast) {
-  LoopFn fn;
-  Builder b(fn);
-  const Buffer in = b.arg(DType::kF32, Access::kRead, b.integer(65536), 64);
-  const Buffer out = b.arg(DType::kF32, Access::kWrite, b.integer(65536), 64);
-  const Expr t = b.tile(64);
-  b.loop(0, 64, 16, LoopKind::kSerial, [&](Expr i) {
-    for (int n = 0; n < 100; ++n) {
-      const Expr v = b.let(load(b.context(), in, t * 64 + i + n, 16));
-      b.store(out, t * 64 + i + n * 4, fma(v, v * b.number(0.5 + n), v));
-    }
-  });
-  b.finish();
-  using Clock = std::chrono::steady_clock;
-  double best_us = 1e9;
-  for (int n = 0; n < 20; ++n) {
-    const auto start = Clock::now();
-    const Result<LoopFn> back = parse_loop_fn(print(fn));
-    best_us = std::min(best_us, std::chrono::duration<double, std::micro>(Clock::now() - start).count());
-    ASSERT_TRUE(back.ok());
-  }
-  RecordProperty("best_us", std::to_string(best_us));
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__OPTIMIZE__)
-  EXPECT_LT(best_us, 1000) << "200 statements";
-#endif
-}
-
 }  // namespace
 }  // namespace frit::loop

@@ -13,10 +13,8 @@ namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kDecisions = 2000, kTrials = 20000;
-constexpr bool kTimes = false;
 #else
 constexpr int kDecisions = 50000, kTrials = 1000000;
-constexpr bool kTimes = true;
 #endif
 
 double micros_since(std::chrono::steady_clock::time_point start) {
@@ -100,12 +98,6 @@ TEST(StoreScale, FiftyThousandDecisionsAndAMillionTrials) {
       "open %.0f us, hit %.1f us, miss %.1f us, stats %.0f ms, list %.0f ms, prune %.0f ms, file %.0f MB\n",
       open_us, hit_us, miss_us, stats_us / 1e3, list_us / 1e3, prune_us / 1e3,
       static_cast<double>(stats.file_bytes) / 1e6);
-  if (!kTimes) return;
-  EXPECT_LT(open_us, 20000);
-  EXPECT_LT(hit_us, 50);
-  EXPECT_LT(miss_us, 50);
-  EXPECT_LT(list_us, 10e6);
-  EXPECT_LT(prune_us, 20e6);
 }
 
 }  // namespace
