@@ -25,7 +25,7 @@ Expr erf(Expr x);              // <= 1.8 ulp, 25 ops
 Expr sinh(Expr x);   // <= 2 ulp, 34 ops
 Expr cosh(Expr x);   // <= 1.6 ulp, 24 ops
 Expr asinh(Expr x);  // <= 2 ulp, 62 ops
-Expr acosh(Expr x);  // <= 2 ulp, 58 ops
+Expr acosh(Expr x);  // <= 2 ulp, 67 ops
 Expr atanh(Expr x);  // <= 2 ulp, 47 ops
 
 // Right for all finite arguments, however large (which costs 60 of their ops). An infinite one gives NaN.
@@ -37,6 +37,6 @@ Expr acos(Expr x);  // <= 1.4 ulp, 23 ops
 Expr atan(Expr x);  // <= 1.4 ulp, 20 ops
 
 // C's pow with all of its special cases.
-Expr pow(Expr base, Expr exponent);  // <= 2.5 ulp, 95 ops
+Expr pow(Expr base, Expr exponent);  // <= 2.7 ulp (2.6 was found in 10^8 samples), 95 ops
 
 }  // namespace frit::loop::math

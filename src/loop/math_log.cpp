@@ -80,11 +80,15 @@ Expr asinh(Expr x) {
 Expr acosh(Expr x) {
   return by_way_of_f32(x, [](Expr v) {
     const Expr t = min(v, f32(v, 4096)) - f32(v, 1);  // exact below 2
-    const Expr root = unary(OpCode::kSqrt, fma(t, t, t + t));
+    const Expr twice = t + t, square = fma(t, t, twice);
+    const Expr root = unary(OpCode::kSqrt, square);
     const Expr u = t + root;
+    // What the root misses: of its own rounding and of the square's; 0 / tiny at t = 0.
+    const Expr miss = fma(negate(root), root, square) + fma(t, t, twice - square);
+    const Expr rest = t - (u - root) + miss / max(root + root, f32(v, 0x1p-60));
     const Expr large = log_of(split(v, {})) + f32(v, 0x1.62e43p-1);
     const Expr y =
-        select(lt(v, f32(v, 4096)), log_plus_one(u, t - (u - root)), select(lt(v, f32(v, kInf)), large, v));
+        select(lt(v, f32(v, 4096)), log_plus_one(u, rest), select(lt(v, f32(v, kInf)), large, v));
     return select(lt(v, f32(v, 1)), f32(v, std::nan("")), y);
   });
 }

