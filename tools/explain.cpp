@@ -287,7 +287,11 @@ int print_kernel(const ExplainArgs& args, Explained& e, const fusion::Plan& plan
   return wrong_use("--emit is '" + args.emit + "', expected graph, loop, llvm, asm, cuda or ptx");
 }
 
-int explain(const ExplainArgs& args) {
+int explain(ExplainArgs args) {
+  if (args.kernel < 0 && (!args.emit.empty() || args.space))
+    return wrong_use(text_of(args.space ? "--space" : "--emit", " is of one kernel, and --kernel is missing"),
+                     "frit explain MODEL --groups lists the kernels");
+  if (args.emit.empty()) args.emit = "loop";
   auto opened = open(args);
   if (!opened.ok()) return fail(opened.error());
   Explained& e = **opened;
@@ -325,10 +329,7 @@ void add_explain(CLI::App& app, Invocation& invocation) {
   verb->add_option("--dot", args->dot, "draw the plan into this file, for Graphviz")->type_name("FILE");
   verb->footer(
       "examples:\n  frit explain resnet50.onnx --groups\n  frit explain resnet50.onnx --kernel 3 --emit asm");
-  verb->callback([args, &invocation] {
-    if (args->emit.empty()) args->emit = "loop";
-    invocation.action = [args] { return explain(*args); };
-  });
+  verb->callback([args, &invocation] { invocation.action = [args] { return explain(*args); }; });
 }
 
 }  // namespace frit::tools

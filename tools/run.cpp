@@ -63,14 +63,14 @@ int run(const RunArgs& args) {
     if (const int code = write_trace(*loaded, trace, args.trace, session->stop); code != kDone) return code;
   const SessionStats stats = loaded->session->stats();
   report_session(stats);
-  std::fprintf(stderr,
-               "frit: ready after %.1f ms (load %.1f, first run %.1f), then %.3f ms per run (median of "
-               "%lld); %lld trials, "
-               "%lld compiles\n",
-               loaded->load_ms + loaded->first_run_ms, loaded->load_ms, loaded->first_run_ms,
-               loaded->latency.median_ms, static_cast<long long>(loaded->latency.runs),
-               static_cast<long long>(stats.counters.trials),
-               static_cast<long long>(stats.counters.compiles));
+  char then[80] = "";  // the only run is the first, which prepared everything: no latency
+  if (args.repeat > 1)
+    std::snprintf(then, sizeof then, ", then %.3f ms per run (median of %lld)", loaded->latency.median_ms,
+                  static_cast<long long>(loaded->latency.runs));
+  std::fprintf(
+      stderr, "frit: ready after %.1f ms (load %.1f, first run %.1f)%s; %lld trials, %lld compiles\n",
+      loaded->load_ms + loaded->first_run_ms, loaded->load_ms, loaded->first_run_ms, then,
+      static_cast<long long>(stats.counters.trials), static_cast<long long>(stats.counters.compiles));
   if (args.common.json) std::printf("%s\n", result_json(args.model, *loaded).dump(2).c_str());
   return interrupted() ? interrupted() : kDone;
 }

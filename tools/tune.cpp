@@ -30,7 +30,7 @@ constexpr double kLeastShare = 0.1;  // seconds: enough for one look at each gro
 struct TuneArgs {
   std::vector<std::string> models;
   CommonOptions common;
-  std::string threads = "1", budget = "60s";
+  std::string threads, budget = "60s";
   std::vector<std::string> shapes;  // NAME=64,128
 };
 
@@ -106,11 +106,13 @@ int tune_one(const TuneArgs& args, const std::string& model, int threads,
   session->progress = make_progress();
   InputOptions inputs;
   inputs.shapes = shapes;
-  std::string what = model + ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
-  for (const std::string& s : shapes) what += ", " + s;
 
   auto loaded = load(model, args.common, *session, inputs);
   if (!loaded.ok()) return fail(loaded.error());
+  const int used_threads = loaded->session->stats().threads;
+  std::string what =
+      model + ", " + std::to_string(used_threads) + (used_threads == 1 ? " thread" : " threads");
+  for (const std::string& s : shapes) what += ", " + s;
   const Kept kept(*loaded->model);
   std::fprintf(stderr, "frit: tuning %s for at most %.0f s; Ctrl-C keeps what is found\n", what.c_str(),
                budget);
@@ -172,7 +174,9 @@ Result<std::vector<int64_t>> numbers(const std::string& text, const char* flag) 
 int tune(const TuneArgs& args) {
   auto budget = parse_duration(args.budget);
   if (!budget.ok()) return fail(Error(budget.error()).with("--budget"));
-  auto threads = numbers(args.threads, "--threads");
+  // As many as a run takes by default, so that a plain run finds what a plain tune won.
+  Result<std::vector<int64_t>> threads = std::vector<int64_t>{0};
+  if (!args.threads.empty()) threads = numbers(args.threads, "--threads");
   if (!threads.ok()) return fail(threads.error());
   std::vector<std::vector<std::string>> combinations{{}};
   for (const std::string& text : args.shapes) {
@@ -182,6 +186,7 @@ int tune(const TuneArgs& args) {
     std::vector<std::vector<std::string>> next;
     for (size_t begin = equals + 1; begin <= text.size();) {
       const size_t end = std::min(text.find(',', begin), text.size());
+      if (end == begin) return wrong_use("--shape '" + text + "' has an empty size in its list");
       for (auto c : combinations) {
         c.push_back(text.substr(0, equals + 1) + text.substr(begin, end - begin));
         next.push_back(std::move(c));
@@ -190,6 +195,13 @@ int tune(const TuneArgs& args) {
     }
     combinations = std::move(next);
   }
+  // Nothing is searched before all models are known to be there.
+  auto options = model_options(args.common);
+  if (!options.ok()) return fail(options.error());
+  options->cache = "off";
+  if (args.models.size() > 1)
+    for (const std::string& model : args.models)
+      if (auto loaded = Model::load(model, *options); !loaded.ok()) return fail(loaded.error());
   // What one combination leaves goes to those after it.
   size_t left = args.models.size() * threads->size() * combinations.size();
   double used_s = 0;
@@ -215,7 +227,8 @@ void add_tune(CLI::App& app, Invocation& invocation) {
   CLI::App* verb = app.add_subcommand("tune", "search for faster kernels and keep them")->group("Tune");
   verb->add_option("MODEL", args->models, "ONNX files")->required()->type_name("");
   add_common(*verb, args->common, false);
-  verb->add_option("--threads", args->threads, "of one run: 1,2 tunes for both; default 1")
+  verb->add_option("--threads", args->threads,
+                   "of one run: 1,2 tunes for both; default: as many as this process may run")
       ->type_name("N,..");
   verb->add_option("--shape", args->shapes, "NAME=64,128: for each size of a dimension")
       ->type_name("SHAPES")

@@ -126,11 +126,6 @@ TEST(Allocation, ALaunchCostsNanoseconds) {
     best_ns = std::min(best_ns, took.count() / kLaunches);
   }
   RecordProperty("ns_per_launch", std::to_string(best_ns));
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  EXPECT_LT(best_ns, 5000);
-#else
-  EXPECT_LT(best_ns, 50);
-#endif
 }
 
 }  // namespace
